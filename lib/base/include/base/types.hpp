@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.hpp"
+
+namespace tutti {
+
+enum class DType : uint8_t { i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64 };
+inline constexpr size_t kDTypeCount = 12;
+
+enum class Op : uint8_t { sum, prod, min, max, avg };
+inline constexpr size_t kOpCount = 5;
+
+size_t size_bytes(DType dtype) noexcept;
+std::string_view name(DType dtype) noexcept;  // "f32"
+std::string_view name(Op op) noexcept;        // "sum"
+Result<DType> parse_dtype(std::string_view text);  // "f32" or "float32"
+Result<Op> parse_op(std::string_view text);
+/// From the C ABI's numbers; an error names the value and the range.
+Result<DType> to_dtype(tutti_dtype_t dtype);
+Result<Op> to_op(tutti_op_t op);
+
+/// count * element_bytes, or TUTTI_ERR_SIZE if it does not fit into 63 bits.
+Result<uint64_t> checked_bytes(uint64_t count, uint64_t element_bytes);
+
+/// "4096", "64K", "1M", "2GiB" -> bytes; and back ("64K", "1M", "1000").
+Result<uint64_t> parse_bytes(std::string_view text);
+std::string format_bytes(uint64_t bytes);
+/// "500us", "20ms", "60s", "2m" or a plain number of seconds ("1.5") -> nanoseconds.
+Result<uint64_t> parse_duration_ns(std::string_view text);
+std::string format_duration_ns(uint64_t duration_ns);
+
+}  // namespace tutti

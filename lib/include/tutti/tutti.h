@@ -1,0 +1,285 @@
+/* SPDX-FileCopyrightText: The Tutti authors
+ * SPDX-License-Identifier: Apache-2.0 */
+
+/* tutti.h - the C ABI of Tutti, a collective-communication runtime.
+ *
+ * Conventions, valid for every declaration below unless it says otherwise
+ *
+ *  1. Handles (tutti_comm_t, tutti_request_t, ...) are opaque values, never addresses. A handle that was destroyed is
+ *     recognised: using it again returns TUTTI_ERR_HANDLE. NULL is the null handle.
+ *  2. Every function returns a tutti_status_t. TUTTI_OK is 0, errors are negative. Outputs are written on TUTTI_OK only.
+ *     tutti_last_error() gives the calling thread's last message: what was wrong, with what value, and what to do.
+ *  3. Counts are elements of the data type, uint64_t, and may exceed 2^31. Sizes in bytes end in _bytes, times in _ns or
+ *     _ms. A count of zero is valid everywhere and then buffers may be NULL. Buffers may have any alignment.
+ *  4. Buffers belong to the caller. A blocking call is done with them on return; a non-blocking one when its request has
+ *     completed, with success or not. After an error nothing reads or writes them any more; the contents of a receive
+ *     buffer are then unspecified.
+ *  5. In place: pass the same pointer as send and receive buffer, or TUTTI_IN_PLACE as the send buffer. Any other overlap
+ *     of a call's buffers is refused with TUTTI_ERR_ARGUMENT.
+ *  6. Collective calls must be made by all ranks of a communicator, in the same order, with matching arguments. Different
+ *     communicators may be used by different threads at the same time. On one communicator the caller orders collectives;
+ *     point-to-point calls are free.
+ *  7. "Blocking" means: returns when the local part is complete, when a peer has failed, when the communicator was aborted,
+ *     or when its timeout has passed. No call waits for ever for a dead peer.
+ *  8. Option structures start with struct_size and are filled by their _init function. Zero means the default.
+ *  9. After fork() the child may exec or exit; its calls return TUTTI_ERR_FORKED.
+ * 10. Strings returned as const char* are never NULL, belong to Tutti and stay valid as their function says. */
+
+#ifndef TUTTI_TUTTI_H
+#define TUTTI_TUTTI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(TUTTI_STATIC) || !defined(__GNUC__)
+#define TUTTI_API
+#else
+#define TUTTI_API __attribute__((visibility("default")))
+#endif
+
+/* ---- version --------------------------------------------------------------------------------------------------- */
+
+#define TUTTI_VERSION_MAJOR 0
+#define TUTTI_VERSION_MINOR 1
+#define TUTTI_VERSION_PATCH 0
+
+/* Version of the binary interface. The build takes the shared library's soname from this line. */
+#define TUTTI_ABI_VERSION 0
+
+/* The version of the library that is loaded (which may differ from the macros above). Any pointer may be NULL. */
+typedef int32_t tutti_status_t;
+TUTTI_API tutti_status_t tutti_get_version(int* major, int* minor, int* patch);
+
+/* ---- status ---------------------------------------------------------------------------------------------------- */
+
+/* Codes are grouped by the largest thing that is broken, so that the remedy is visible in the hundreds digit. */
+enum {
+  TUTTI_OK = 0,
+
+  /* -1xx, the call: nothing was sent, communicator and peers are as before. Correct the arguments and call again. */
+  TUTTI_ERR_ARGUMENT = -101,    /* an argument is out of range, NULL, overlapping */
+  TUTTI_ERR_TYPE = -102,        /* unknown data type */
+  TUTTI_ERR_OP = -103,          /* unknown reduction operation, or not defined for the type */
+  TUTTI_ERR_RANK = -104,        /* rank or root outside [0, size) */
+  TUTTI_ERR_HANDLE = -105,      /* handle is null, destroyed, or of another kind */
+  TUTTI_ERR_UNSUPPORTED = -106, /* the combination is valid but not offered */
+  TUTTI_ERR_CONCURRENT = -107,  /* two threads in collectives of one communicator */
+  TUTTI_ERR_TRUNCATED = -108,   /* a message was longer than the receive buffer; the buffer holds its beginning */
+  TUTTI_ERR_CONFIG = -109,      /* a setting is unknown or its value is bad */
+  TUTTI_ERR_SIZE = -110,        /* a size in bytes does not fit into 63 bits */
+
+  /* -2xx, the communicator: it cannot be used for further collectives. Destroy it; others are not affected. */
+  TUTTI_ERR_MISMATCH = -201, /* ranks called different collectives, or with different arguments */
+  TUTTI_ERR_ABORTED = -202,  /* tutti_comm_abort was called here or on a peer */
+  TUTTI_ERR_TIMEOUT = -203,  /* the communicator's timeout passed */
+
+  /* -3xx, a peer or the way to it. */
+  TUTTI_ERR_PEER_FAILED = -301, /* a peer died or its link broke; the message names it */
+  TUTTI_ERR_CONNECT = -302,     /* a peer or the rendezvous could not be reached in time */
+  TUTTI_ERR_AUTH = -303,        /* job secrets differ, or the other side is not part of this job */
+  TUTTI_ERR_PROTOCOL = -304,    /* the other side sent bytes that Tutti would not send */
+  TUTTI_ERR_VERSION = -305,     /* the other side runs an incompatible version */
+  TUTTI_ERR_MISSING_RANK = -306, /* not all ranks arrived at the rendezvous in time; the message names the missing */
+
+  /* -4xx, this process or machine. */
+  TUTTI_ERR_MEMORY = -401,   /* out of memory */
+  TUTTI_ERR_RESOURCE = -402, /* out of descriptors, ports, shared memory: the message gives need and limit */
+  TUTTI_ERR_SYSTEM = -403,   /* a system call failed; the message names it */
+  TUTTI_ERR_FORKED = -404,   /* called in a forked child of the process that created the handle */
+  TUTTI_ERR_ENVIRONMENT = -405, /* the launcher's environment is missing or contradicts itself */
+  TUTTI_ERR_INTERNAL = -499  /* a bug in Tutti; please report the message */
+};
+
+/* The name of a status ("TUTTI_ERR_RANK"); valid for ever. Never fails: an unknown number gives "unknown status". */
+TUTTI_API const char* tutti_status_string(tutti_status_t status);
+
+/* The calling thread's message of its last failing call; valid until that thread's next call. "" if none failed. */
+TUTTI_API const char* tutti_last_error(void);
+
+/* ---- data types and operations --------------------------------------------------------------------------------- */
+
+typedef int32_t tutti_dtype_t;
+enum {
+  TUTTI_INT8 = 0,
+  TUTTI_UINT8 = 1,
+  TUTTI_INT16 = 2,
+  TUTTI_UINT16 = 3,
+  TUTTI_INT32 = 4,
+  TUTTI_UINT32 = 5,
+  TUTTI_INT64 = 6,
+  TUTTI_UINT64 = 7,
+  TUTTI_FLOAT16 = 8,   /* IEEE binary16; sums are formed in binary32 and rounded once per reduction */
+  TUTTI_BFLOAT16 = 9,  /* likewise */
+  TUTTI_FLOAT32 = 10,
+  TUTTI_FLOAT64 = 11
+};
+
+/* Integer sum and prod wrap modulo 2^bits. min and max propagate NaN; of -0 and +0 the smaller is -0. avg is sum divided
+ * by the number of ranks, once, at the end; for integers the wrapped sum is divided with truncation towards zero (as C). */
+typedef int32_t tutti_op_t;
+enum { TUTTI_SUM = 0, TUTTI_PROD = 1, TUTTI_MIN = 2, TUTTI_MAX = 3, TUTTI_AVG = 4 };
+
+/* Bytes of one element; 0 for an unknown type. */
+TUTTI_API size_t tutti_dtype_size_bytes(tutti_dtype_t dtype);
+/* "float32", "sum", ...; "unknown" for an unknown number; valid for ever. */
+TUTTI_API const char* tutti_dtype_name(tutti_dtype_t dtype);
+TUTTI_API const char* tutti_op_name(tutti_op_t op);
+
+#define TUTTI_IN_PLACE ((void*)(intptr_t)-1)
+
+/* ---- configuration --------------------------------------------------------------------------------------------- */
+
+/* A set of settings. Order of precedence: what tutti_config_set gave, the environment (TUTTI_<NAME>), the default.
+ * `tutti-info config` lists all settings. A configuration is copied where it is used and may be destroyed afterwards. */
+typedef struct tutti_config_s* tutti_config_t;
+TUTTI_API tutti_status_t tutti_config_create(tutti_config_t* config);
+/* name is lower-case ("tcp_window_bytes"); value is text ("256K"). TUTTI_ERR_CONFIG names the nearest known setting. */
+TUTTI_API tutti_status_t tutti_config_set(tutti_config_t config, const char* name, const char* value);
+TUTTI_API tutti_status_t tutti_config_destroy(tutti_config_t config);
+
+/* ---- communicators --------------------------------------------------------------------------------------------- */
+
+typedef struct tutti_comm_s* tutti_comm_t;
+typedef struct tutti_request_s* tutti_request_t;
+typedef struct tutti_context_s* tutti_context_t;
+
+enum { TUTTI_LOG_ERROR = 0, TUTTI_LOG_WARN = 1, TUTTI_LOG_INFO = 2, TUTTI_LOG_DEBUG = 3, TUTTI_LOG_TRACE = 4 };
+
+/* Hooks for embedders; any may be NULL. They are called with no lock of Tutti held. log: one complete line without newline,
+ * from any thread. alloc/free: all memory of transports and engine that outlives a call; alloc returns NULL when out of
+ * memory. thread_start runs body(arg) on a new thread and returns a token, thread_join waits for it to end. */
+typedef struct tutti_hooks {
+  size_t struct_size;
+  void* user; /* first argument of every hook */
+  void (*log)(void* user, int level, const char* line);
+  void* (*alloc)(void* user, size_t bytes, size_t alignment);
+  void (*free)(void* user, void* memory);
+  void* (*thread_start)(void* user, void (*body)(void*), void* arg);
+  void (*thread_join)(void* user, void* token);
+} tutti_hooks_t;
+TUTTI_API tutti_status_t tutti_hooks_init(tutti_hooks_t* hooks);
+
+typedef struct tutti_comm_options {
+  size_t struct_size;
+  tutti_config_t config;      /* NULL: environment and defaults */
+  const tutti_hooks_t* hooks; /* NULL: none. Copied. */
+  int64_t timeout_ms;         /* limit of every later blocking call and request on the communicator; 0: setting `timeout` */
+} tutti_comm_options_t;
+TUTTI_API tutti_status_t tutti_comm_options_init(tutti_comm_options_t* options);
+
+/* Creates the communicator of all ranks from what the launcher put into the environment (tuttirun, mpirun of Open MPI or
+ * MPICH, PMI, PMIx, srun, torchrun, or TUTTI_RANK/TUTTI_SIZE/TUTTI_RENDEZVOUS); without any, a communicator of one rank.
+ * Collective, blocking (setting `bootstrap_timeout`, default 60 s: then every waiting rank gets TUTTI_ERR_MISSING_RANK with
+ * the names of the missing). options may be NULL. The communicator is released with tutti_comm_destroy. */
+TUTTI_API tutti_status_t tutti_comm_create(const tutti_comm_options_t* options, tutti_comm_t* comm);
+
+/* A name for a job that the application itself passes round (over its own channel: the bytes hold the job's secret).
+ * The creating process serves the rendezvous from then on until the job has met. */
+#define TUTTI_UNIQUE_ID_BYTES 256
+typedef struct tutti_unique_id {
+  unsigned char bytes[TUTTI_UNIQUE_ID_BYTES];
+} tutti_unique_id_t;
+TUTTI_API tutti_status_t tutti_unique_id_create(const tutti_comm_options_t* options, tutti_unique_id_t* id);
+/* Collective over `size` callers with the same id, each with its own rank (threads of one process may be ranks). */
+TUTTI_API tutti_status_t tutti_comm_create_from_id(const tutti_unique_id_t* id, int size, int rank,
+                                                   const tutti_comm_options_t* options, tutti_comm_t* comm);
+
+/* A key-value store of the caller's that all ranks reach (etcd, torch's TCPStore, a file system ...).
+ * set: keeps value under key. get: copies at most capacity bytes to value and stores the length; 0 when the key is there,
+ * 1 when it is not yet, negative on error. wait: returns 0 when key is there, 1 when timeout_ms passed. Called from the
+ * creating thread only, and only during creation. Keys start with `prefix`, values are below 4 KiB. */
+typedef struct tutti_store {
+  size_t struct_size;
+  void* user;
+  const char* prefix; /* distinguishes jobs that share the store; NULL: "" */
+  int (*set)(void* user, const char* key, const void* value, size_t bytes);
+  int (*get)(void* user, const char* key, void* value, size_t capacity, size_t* bytes);
+  int (*wait)(void* user, const char* key, int64_t timeout_ms);
+} tutti_store_t;
+TUTTI_API tutti_status_t tutti_store_init(tutti_store_t* store);
+TUTTI_API tutti_status_t tutti_comm_create_from_store(const tutti_store_t* store, int size, int rank,
+                                                      const tutti_comm_options_t* options, tutti_comm_t* comm);
+
+/* Divides a communicator: ranks with the same colour (>= 0) form a new one, ordered by (key, old rank). TUTTI_COLOR_NONE
+ * gives *new_comm = NULL. Collective over comm, blocking. Links are shared with the parent; either may be destroyed first. */
+#define TUTTI_COLOR_NONE (-1)
+TUTTI_API tutti_status_t tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* new_comm);
+
+/* Releases a communicator. Local: does not wait for peers. Outstanding requests complete with TUTTI_ERR_ABORTED. */
+TUTTI_API tutti_status_t tutti_comm_destroy(tutti_comm_t comm);
+
+/* Ends every outstanding and later call on the communicator, on all ranks, with TUTTI_ERR_ABORTED. Any thread; returns at
+ * once. The communicator still has to be destroyed. */
+TUTTI_API tutti_status_t tutti_comm_abort(tutti_comm_t comm);
+
+TUTTI_API tutti_status_t tutti_comm_rank(tutti_comm_t comm, int* rank);
+TUTTI_API tutti_status_t tutti_comm_size(tutti_comm_t comm, int* size);
+/* Rank among, and number of, the communicator's ranks on this node. */
+TUTTI_API tutti_status_t tutti_comm_local_rank(tutti_comm_t comm, int* local_rank);
+TUTTI_API tutti_status_t tutti_comm_local_size(tutti_comm_t comm, int* local_size);
+
+/* ---- collectives: blocking ------------------------------------------------------------------------------------- */
+
+/* recv[i] = op over all ranks of send[i]. All ranks get the same bits. */
+TUTTI_API tutti_status_t tutti_allreduce(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                         tutti_dtype_t dtype, tutti_op_t op);
+/* buffer of rank root is copied to buffer of every other rank. */
+TUTTI_API tutti_status_t tutti_broadcast(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int root);
+/* Returns when all ranks have entered. */
+TUTTI_API tutti_status_t tutti_barrier(tutti_comm_t comm);
+/* Messages between two ranks with the same tag (>= 0) arrive in the order sent. A receive buffer may be longer than the
+ * message; *received_count (may be NULL) says how much came. A longer message is TUTTI_ERR_TRUNCATED. tutti_send may
+ * return before the message was received. */
+TUTTI_API tutti_status_t tutti_send(tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype, int dest,
+                                    int tag);
+TUTTI_API tutti_status_t tutti_recv(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
+                                    int tag, uint64_t* received_count);
+
+/* ---- collectives: non-blocking --------------------------------------------------------------------------------- */
+
+/* The same operations; *request is to be completed by tutti_wait, tutti_wait_all or a tutti_test that says done, each of
+ * which releases it and sets it to NULL. They progress while the caller computes (setting `control_thread`). */
+TUTTI_API tutti_status_t tutti_iallreduce(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                          tutti_dtype_t dtype, tutti_op_t op, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_ibroadcast(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int root,
+                                          tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_ibarrier(tutti_comm_t comm, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_isend(tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype, int dest,
+                                     int tag, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_irecv(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
+                                     int tag, tutti_request_t* request);
+
+/* Sets *done to 1 and releases the request when it has completed, else to 0. Never blocks. The status is the operation's. */
+TUTTI_API tutti_status_t tutti_test(tutti_request_t* request, int* done);
+TUTTI_API tutti_status_t tutti_wait(tutti_request_t* request);
+/* Waits for all, releases all, returns the first error in array order. statuses (may be NULL) gets one code each. NULL
+ * requests are skipped. */
+TUTTI_API tutti_status_t tutti_wait_all(size_t request_count, tutti_request_t* requests, tutti_status_t* statuses);
+/* Elements that a completed-but-not-released receive got are told by tutti_recv only; a non-blocking receive that must
+ * know its length uses this on the pending request: after it returns TUTTI_OK the request has completed. */
+TUTTI_API tutti_status_t tutti_request_received_count(tutti_request_t request, uint64_t* received_count);
+/* Gives up interest: the operation goes on, its buffers stay in use until it has finished. Sets *request to NULL. */
+TUTTI_API tutti_status_t tutti_request_free(tutti_request_t* request);
+
+/* ---- for embedders --------------------------------------------------------------------------------------------- */
+
+/* The context that a communicator and all those split from it share. It lives as long as any of them. */
+TUTTI_API tutti_status_t tutti_comm_get_context(tutti_comm_t comm, tutti_context_t* context);
+/* A descriptor that becomes readable when tutti_context_progress has work; for the caller's own poll loop together with the
+ * setting `control_thread` = off. Owned by Tutti. */
+TUTTI_API tutti_status_t tutti_context_get_fd(tutti_context_t context, int* fd);
+/* Drives all outstanding operations as far as they go without blocking, then re-arms the descriptor. */
+TUTTI_API tutti_status_t tutti_context_progress(tutti_context_t context);
+/* Counter number `index` (0, 1, ...): its name and present value; TUTTI_ERR_ARGUMENT past the last one. The name is valid as
+ * long as the context. `tutti-info counters` explains each. */
+TUTTI_API tutti_status_t tutti_context_get_counter(tutti_context_t context, size_t index, const char** name,
+                                                   uint64_t* value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TUTTI_TUTTI_H */

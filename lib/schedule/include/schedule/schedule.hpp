@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/shape.hpp"
+
+/// A collective as data: what one rank does, as an algorithm writes it. Knows no transport, no byte count, no address.
+///
+/// There is one verb. A Step says
+///
+///     destinations[] = source[0] op source[1] op ...        (in this order; one source: a copy)
+///
+/// where each operand is a slice of a local buffer, or a message from a peer (as a source) or to a peer (as a destination).
+/// Send, receive, receive-and-reduce, reduce-and-forward and publish-to-many are all cases of it:
+///
+///     send            {message to q}          = {input slice}
+///     recv            {output slice}          = {message from q}
+///     recv_reduce     {output slice}          = {message from q, input slice}     (operands in the order of the fold)
+///     reduce_forward  {output, message to r}  = {message from q, input slice}
+///     signal          a send whose slice has parts = 0: no data, but the message exists
+///
+/// Steps stand in lanes. A lane is one counted loop: iteration i works, for the step with lag L, on chunk i - L (software
+/// pipelining as data), in the order of the steps. Lanes are independent of each other. Chunk k of a slice is its elements
+/// [k * segment, (k + 1) * segment) cut off at the slice's end; an empty chunk is skipped at both ends, its message does not
+/// exist. The loop runs until the longest slice of the lane is done.
+///
+/// Messages of one lane from one rank to another form a FIFO: the n-th sent is the n-th received. Each (lane, peer, direction)
+/// is a FIFO of its own.
+namespace tutti {
+
+enum class Collective : uint8_t { allreduce, broadcast, barrier };
+inline constexpr uint32_t kCollectiveCount = 3;
+std::string_view name(Collective collective) noexcept;
+
+enum class BufferId : uint8_t {
+  input,   ///< the caller's send buffer; broadcast: the caller's one buffer is `output`, input is not used
+  output,  ///< the caller's receive buffer
+  scratch  ///< `count` elements, allocated once a plan, contents undefined at the start
+};
+
+/// Elements [bound(first), bound(last)) of `count` elements cut into `parts` parts as even as possible:
+/// bound(i) = i * (count / parts) + min(i, count % parts). parts = 0: no data (a signal).
+struct Slice {
+  uint32_t parts = 1;
+  uint32_t first = 0;
+  uint32_t last = 1;
+  bool operator==(const Slice&) const = default;
+};
+inline constexpr Slice kWhole{1, 0, 1};
+inline constexpr Slice kSignal{0, 0, 0};
+
+struct Operand {
+  enum class Kind : uint8_t { local, message };
+  Kind kind = Kind::local;
+  BufferId buffer = BufferId::input;  ///< local
+  uint32_t peer = 0;                  ///< message: from (as source) or to (as destination) this rank
+  Slice slice;                        ///< all operands of a step have slices of the same length
+  bool operator==(const Operand&) const = default;
+};
+
+struct Step {
+  std::vector<Operand> sources;
+  std::vector<Operand> destinations;
+  uint16_t lag = 0;
+  bool finalize = false;  ///< the fold is complete with this step: `avg` divides here, exactly once an element
+  bool operator==(const Step&) const = default;
+};
+
+struct Lane {
+  std::vector<Step> steps;
+  uint64_t segment_bytes = 0;  ///< chunk length; the same on all ranks; 0: as long as the transport allows
+  bool operator==(const Lane&) const = default;
+};
+
+struct Schedule {
+  Collective collective = Collective::allreduce;
+  uint32_t rank = 0;
+  uint32_t size = 1;
+  std::vector<Lane> lanes;
+  bool operator==(const Schedule&) const = default;
+};
+
+}  // namespace tutti

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.hpp"
+#include "loop.hpp"
+
+namespace tutti::launch {
+
+/// The job's store, served by the launcher for as long as the ranks run. Knows lib/bootstrap; nothing else here does.
+class Rendezvous {
+ public:
+  virtual ~Rendezvous() = default;
+  /// tcp://address:port
+  virtual std::string url() const = 0;
+
+  /// Listens on `address` only, on a port that the kernel chooses.
+  static Result<std::unique_ptr<Rendezvous>> start(Loop& loop, const std::string& address, const std::string& secret,
+                                                   const std::string& job_id, uint32_t ranks);
+};
+
+/// 32 unpredictable bytes, in the form in which bootstrap reads them from a descriptor.
+std::string make_secret();
+std::string make_job_id();
+
+}  // namespace tutti::launch

@@ -78,12 +78,12 @@ def death_by_signal_is_a_failure(b):
 
 
 def survivors_that_exit_with_0_do_not_hide_a_death(b):
-    r = b.run("-np", "3", "sh", "-c", "trap 'exit 0' TERM; if [ $TUTTI_RANK = 1 ]; then kill -9 $$; fi; sleep 120 & wait")
+    r = b.run("-np", "3", "sh", "-c", "trap 'exit 0' TERM; touch up$TUTTI_RANK; if [ $TUTTI_RANK = 1 ]; then while [ ! -e up0 ] || [ ! -e up2 ]; do sleep 0.01; done; kill -9 $$; fi; sleep 120 & wait")
     expect(r.code == 137 and "rank 1 was killed by signal 9" in r.err, r)
 
 
 def ranks_that_ignore_term_are_killed_after_the_grace(b):
-    r = b.run("-np", "3", "--grace", "500ms", "sh", "-c", "if [ $TUTTI_RANK = 0 ]; then exit 7; fi; trap '' TERM; while :; do sleep 1; done")
+    r = b.run("-np", "3", "--grace", "500ms", "sh", "-c", "if [ $TUTTI_RANK = 0 ]; then while [ ! -e up1 ] || [ ! -e up2 ]; do sleep 0.01; done; exit 7; fi; trap '' TERM; touch up$TUTTI_RANK; while :; do sleep 1; done")
     expect(r.code == 7 and 0.4 < r.seconds < 4, r)
     expect(r.err.count("SIGKILL") == 2, r)
 
@@ -252,8 +252,10 @@ def hanging_exit_handler_is_bounded(b):
     # One rank returns 1, the other hangs in its exit handler and does not mind SIGTERM.
     script = ("import atexit,os,signal,time\n"
               "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-              "if os.environ['TUTTI_RANK'] == '0': raise SystemExit(1)\n"
-              "atexit.register(time.sleep, 60)\n")
+              "atexit.register(time.sleep, 60)\n"
+              "if os.environ['TUTTI_RANK'] == '1': open('up', 'w').close(); raise SystemExit(0)\n"
+              "while not os.path.exists('up'): time.sleep(0.01)\n"
+              "os._exit(1)\n")
     r = b.run("-np", "2", "--grace", "1s", PYTHON, "-c", script)
     expect(r.code == 1 and r.seconds < 5, r)
 

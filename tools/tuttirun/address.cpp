@@ -34,7 +34,9 @@ bool inside(const std::string& address, const std::string& network, size_t bits)
   if (address.size() != network.size() || bits > 8 * network.size()) return false;
   for (size_t bit = 0; bit < bits; ++bit) {
     const unsigned shift = 7 - bit % 8;
-    if (((static_cast<unsigned char>(address[bit / 8]) ^ static_cast<unsigned char>(network[bit / 8])) >> shift & 1u) != 0) return false;
+    if (((static_cast<unsigned char>(address[bit / 8]) ^ static_cast<unsigned char>(network[bit / 8])) >> shift & 1u) !=
+        0)
+      return false;
   }
   return true;
 }
@@ -55,7 +57,8 @@ bool matches(std::string_view wish, const LocalAddress& own) {
 
 std::string list(const std::vector<LocalAddress>& addresses) {
   std::string text;
-  for (const LocalAddress& own : addresses) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", own.interface, own.address);
+  for (const LocalAddress& own : addresses)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", own.interface, own.address);
   return text.empty() ? "none" : text;
 }
 }  // namespace
@@ -89,10 +92,12 @@ bool is_this_host(std::string_view host, std::string_view host_name, const std::
   if (host == "localhost" || host == host_name || is_loopback(host)) return true;
   const std::string bytes = numeric(host);
   if (bytes.empty()) return false;
-  return std::any_of(own.begin(), own.end(), [&](const LocalAddress& address) { return numeric(address.address) == bytes; });
+  return std::any_of(own.begin(), own.end(),
+                     [&](const LocalAddress& address) { return numeric(address.address) == bytes; });
 }
 
-Result<std::string> choose_address(std::string_view wish, const std::vector<std::string>& seen, const std::vector<LocalAddress>& own) {
+Result<std::string> choose_address(std::string_view wish, const std::vector<std::string>& seen,
+                                   const std::vector<LocalAddress>& own) {
   if (!wish.empty()) {
     for (const LocalAddress& address : own) {
       if (matches(wish, address)) return std::string(address.address);
@@ -108,13 +113,16 @@ Result<std::string> choose_address(std::string_view wish, const std::vector<std:
   }
   std::vector<LocalAddress> outward;
   // A global address on the loopback interface counts: routers announce such.
-  std::copy_if(own.begin(), own.end(), std::back_inserter(outward), [](const LocalAddress& address) { return !is_loopback(address.address); });
+  std::copy_if(own.begin(), own.end(), std::back_inserter(outward),
+               [](const LocalAddress& address) { return !is_loopback(address.address); });
   const bool one_interface = std::all_of(outward.begin(), outward.end(), [&](const LocalAddress& address) {
     return address.interface == outward.front().interface;
   });
   if (outward.empty()) return error(TUTTI_ERR_ENVIRONMENT, "this host has no address that others could reach");
   if (!one_interface) {
-    return error(TUTTI_ERR_ARGUMENT, "under which address do the other hosts reach this one? say --interface; there are: {}", list(outward));
+    return error(TUTTI_ERR_ARGUMENT,
+                 "under which address do the other hosts reach this one? say --interface; there are: {}",
+                 list(outward));
   }
   return std::string(outward.front().address);
 }

@@ -18,8 +18,8 @@ struct LocalAddress {
 /// Addresses of interfaces that are up; link-local IPv6 ones are left out, as they mean nothing to another host.
 std::vector<LocalAddress> local_addresses();
 
-/// Whether `host` names the host we run on. Only names that need no resolver are recognised: localhost, the host name, own
-/// addresses.
+/// Whether `host` names the host we run on. Only names that need no resolver are recognised: localhost, the host name,
+/// own addresses.
 bool is_this_host(std::string_view host, std::string_view host_name, const std::vector<LocalAddress>& own);
 
 /// Where ranks on other hosts reach the launcher. `wish` (an interface's name, an address, a CIDR) decides; else the

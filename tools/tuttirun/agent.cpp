@@ -66,21 +66,29 @@ void Agent::on_frame(Frame frame) {
     case FrameType::stdin_end:
       if (input_) input_->finish();
       return;
-    case FrameType::signal: return signal_ranks(static_cast<int>(in.u32()));
+    case FrameType::signal:
+      return signal_ranks(static_cast<int>(in.u32()));
     case FrameType::end: {
       started_ = true;  // a job that still comes is not begun
       const int first = static_cast<int>(in.u32());
       return begin_end(Scope::everything, first == SIGTERM ? std::vector<int>{SIGTERM, SIGKILL}
                                                            : std::vector<int>{first, SIGTERM, SIGKILL});
     }
-    case FrameType::kill: started_ = true; return begin_end(Scope::everything, {SIGKILL});
+    case FrameType::kill:
+      started_ = true;
+      return begin_end(Scope::everything, {SIGKILL});
     case FrameType::guard:
       guarded_.insert(static_cast<pid_t>(in.u32()));
       grace_ns_ = in.u64();
       return;
-    case FrameType::unguard: guarded_.erase(static_cast<pid_t>(in.u32())); return;
-    case FrameType::bye: exit_ = done_ || !started_; return;
-    default: return;
+    case FrameType::unguard:
+      guarded_.erase(static_cast<pid_t>(in.u32()));
+      return;
+    case FrameType::bye:
+      exit_ = done_ || !started_;
+      return;
+    default:
+      return;
   }
 }
 
@@ -116,7 +124,8 @@ void Agent::start_job(const JobDescription& job) {
   started_ = true;
   grace_ns_ = job.grace_ns;
   if (!job.directory.empty() && chdir(job.directory.c_str()) != 0) {
-    return channel_.send(FrameType::failed, fmt::format("cannot change to the directory '{}': {}; say --chdir DIR", job.directory, strerror(errno)));
+    return channel_.send(FrameType::failed, fmt::format("cannot change to the directory '{}': {}; say --chdir DIR",
+                                                        job.directory, strerror(errno)));
   }
   Result<std::pair<Fd, Fd>> failures = make_pipe();
   if (!failures.ok()) return channel_.send(FrameType::failed, failures.status().message());
@@ -147,16 +156,16 @@ bool Agent::start_rank(const JobDescription& job, const std::vector<std::string>
   plan.command = job.command;
   plan.secret = job.secret;
   plan.secret_variable = "TUTTI_SECRET_FD";
-  plan.environment = merge_environment(environment,
-                                       {fmt::format("TUTTI_RANK={}", plan.rank), fmt::format("TUTTI_SIZE={}", job.size),
-                                        fmt::format("TUTTI_LOCAL_RANK={}", local_rank),
-                                        fmt::format("TUTTI_LOCAL_SIZE={}", job.ranks.size()),
-                                        fmt::format("TUTTI_JOB_ID={}", job.job_id),
-                                        fmt::format("TUTTI_RENDEZVOUS={}", job.rendezvous)},
-                                       {"TUTTI_SECRET", "TUTTI_SECRET_FILE", "TUTTI_SECRET_FD"});
+  plan.environment = merge_environment(
+      environment,
+      {fmt::format("TUTTI_RANK={}", plan.rank), fmt::format("TUTTI_SIZE={}", job.size),
+       fmt::format("TUTTI_LOCAL_RANK={}", local_rank), fmt::format("TUTTI_LOCAL_SIZE={}", job.ranks.size()),
+       fmt::format("TUTTI_JOB_ID={}", job.job_id), fmt::format("TUTTI_RENDEZVOUS={}", job.rendezvous)},
+      {"TUTTI_SECRET", "TUTTI_SECRET_FILE", "TUTTI_SECRET_FD"});
   Result<Spawned> spawned = spawn_rank(plan, start_, failures_.second.get());
   if (!spawned.ok()) {
-    channel_.send(FrameType::failed, spawned.status().with_context(fmt::format("cannot start rank {}", plan.rank)).message());
+    channel_.send(FrameType::failed,
+                  spawned.status().with_context(fmt::format("cannot start rank {}", plan.rank)).message());
     return false;
   }
   auto rank = std::make_unique<Rank>();
@@ -172,7 +181,8 @@ void Agent::watch_rank(Rank& rank, Spawned spawned) {
   rank.pid_fd = std::move(spawned.pid_fd);
   Rank* const self = &rank;
   if (rank.pid_fd.valid()) {
-    // SIGCHLD alone would do, but epoll hands pidfds out in the order of the deaths: that tells which failure was first.
+    // SIGCHLD alone would do, but epoll hands pidfds out in the order of the deaths: that tells which failure was
+    // first.
     loop_.watch(rank.pid_fd.get(), EPOLLIN, [this, self](uint32_t) {
       int status = 0;
       if (!self->reaped && waitpid(self->pid, &status, WNOHANG) == self->pid) rank_ended(*self, status);
@@ -186,7 +196,8 @@ void Agent::watch_rank(Rank& rank, Spawned spawned) {
       channel_.send(FrameType::output, payload);
       if (channel_.congested()) pause_output(true);
     };
-    rank.streams[stream - 1] = std::make_unique<RankStream>(loop_, std::move(ends[stream - 1]), emit, [this] { check_finished(); });
+    rank.streams[stream - 1] =
+        std::make_unique<RankStream>(loop_, std::move(ends[stream - 1]), emit, [this] { check_finished(); });
   }
   if (spawned.stdin_end.valid()) {
     input_ = std::make_unique<RankInput>(loop_, std::move(spawned.stdin_end), [this](size_t bytes) {
@@ -207,7 +218,8 @@ void Agent::on_signal() {
       loop_.defer([this] { reap_all(); });  // after the pidfds of this round, which know the order
       continue;
     }
-    channel_.send(FrameType::note, fmt::format("the agent got signal {} ({}) and ends its ranks", signal, strsignal(signal)));
+    channel_.send(FrameType::note,
+                  fmt::format("the agent got signal {} ({}) and ends its ranks", signal, strsignal(signal)));
     begin_end(Scope::everything, {SIGTERM, SIGKILL});
   }
 }
@@ -216,7 +228,8 @@ void Agent::reap_all() {
   int status = 0;
   for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
     const auto same = [pid](const auto& rank) { return rank->pid == pid && !rank->reaped; };
-    if (const auto found = std::find_if(ranks_.begin(), ranks_.end(), same); found != ranks_.end()) rank_ended(**found, status);
+    if (const auto found = std::find_if(ranks_.begin(), ranks_.end(), same); found != ranks_.end())
+      rank_ended(**found, status);
   }
   if (killing_) signal_everything(SIGKILL);  // what was forked while the last round of signals went out
   check_finished();
@@ -244,7 +257,8 @@ void Agent::rank_ended(Rank& rank, int wait_status) {
 
 void Agent::after_linger(Rank& rank) {
   for (const auto& stream : rank.streams) stream->end_soon();
-  if (scope_ == Scope::nobody && std::all_of(ranks_.begin(), ranks_.end(), [](const auto& r) { return r->reaped; }) && groups_alive()) {
+  if (scope_ == Scope::nobody && std::all_of(ranks_.begin(), ranks_.end(), [](const auto& r) { return r->reaped; }) &&
+      groups_alive()) {
     begin_end(Scope::leftovers, {SIGTERM, SIGKILL});
   }
   check_finished();
@@ -325,7 +339,10 @@ void Agent::check_finished() {
     return next_step();
   }
   for (const auto& rank : ranks_) {
-    if (!launcher_gone_ && !gave_up_ && std::any_of(std::begin(rank->streams), std::end(rank->streams), [](const auto& stream) { return !stream->ended(); })) return;
+    if (!launcher_gone_ && !gave_up_ &&
+        std::any_of(std::begin(rank->streams), std::end(rank->streams),
+                    [](const auto& stream) { return !stream->ended(); }))
+      return;
   }
   if (gave_up_) channel_.send(FrameType::note, "some processes did not vanish after SIGKILL");
   if (launcher_gone_ && !guard_over_ && std::any_of(guarded_.begin(), guarded_.end(), group_alive)) return;

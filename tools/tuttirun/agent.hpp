@@ -15,9 +15,9 @@
 
 namespace tutti::launch {
 
-/// The part of tuttirun that is the parent of a host's ranks: forked by the launcher on its own host, started through ssh on
-/// others. It lives for one job, and ends its ranks when the launcher is gone. As a child subreaper it stays the ancestor of
-/// whatever the ranks start, so that nothing can be left behind.
+/// The part of tuttirun that is the parent of a host's ranks: forked by the launcher on its own host, started through
+/// ssh on others. It lives for one job, and ends its ranks when the launcher is gone. As a child subreaper it stays the
+/// ancestor of whatever the ranks start, so that nothing can be left behind.
 class Agent {
  public:
   Agent(Loop& loop, Fd in, Fd out, const StartState& start, Fd signals);
@@ -41,7 +41,8 @@ class Agent {
   void say_hello();
 
   void start_job(const JobDescription& job);
-  bool start_rank(const JobDescription& job, const std::vector<std::string>& environment, uint32_t local_rank, const CpuList& cpus);
+  bool start_rank(const JobDescription& job, const std::vector<std::string>& environment, uint32_t local_rank,
+                  const CpuList& cpus);
   void watch_rank(Rank& rank, Spawned spawned);
   void pause_output(bool paused);
 

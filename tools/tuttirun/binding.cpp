@@ -85,7 +85,8 @@ CpuMap read_cpu_map(const CpuList& allowed, const std::string& root) {
   }
   for (const int node : parse_cpu_list(read_line(root + "/devices/system/node/online"))) {
     const std::string path = fmt::format("{}/devices/system/node/node{}/cpulist", root, node);
-    if (CpuList cpus = intersect(parse_cpu_list(read_line(path)), set); !cpus.empty()) map.numa.push_back(std::move(cpus));
+    if (CpuList cpus = intersect(parse_cpu_list(read_line(path)), set); !cpus.empty())
+      map.numa.push_back(std::move(cpus));
   }
   if (map.numa.empty()) map.numa.emplace_back(set.begin(), set.end());
   return map;
@@ -118,7 +119,8 @@ Binding plan_binding(BindMode mode, const CpuMap& map, uint32_t local_ranks) {
   }
   if (map.cores.size() < local_ranks) {
     if (mode == BindMode::core) {
-      plan.remark = fmt::format("--bind core: {} ranks but only {} cores here, so no rank is bound", local_ranks, map.cores.size());
+      plan.remark = fmt::format("--bind core: {} ranks but only {} cores here, so no rank is bound", local_ranks,
+                                map.cores.size());
     }
     return plan;
   }

@@ -22,7 +22,8 @@ constexpr uint64_t kLagNs = 500'000'000;
 
 bool plain(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("/._-+@%,:").find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+@%,:").find(c) != std::string_view::npos;
   });
 }
 
@@ -68,7 +69,8 @@ Result<LocalAgent> fork_local_agent(const StartState& start) {
   return agent;
 }
 
-std::vector<std::string> agent_command(const std::vector<std::string>& rsh, const std::string& host, const std::string& path) {
+std::vector<std::string> agent_command(const std::vector<std::string>& rsh, const std::string& host,
+                                       const std::string& path) {
   std::vector<std::string> command;
   bool placed = false;
   for (std::string word : rsh) {
@@ -175,7 +177,8 @@ void HostLink::check_lost() {
     end = fmt::format("exited with {}", WEXITSTATUS(*child_status_));
   }
   const std::string who = local ? "tuttirun's agent" : command_.front();
-  loss_ = fmt::format("host '{}': {} {}{}{}", name, who, end, last_words(), close_reason_.empty() ? "" : " (" + close_reason_ + ")");
+  loss_ = fmt::format("host '{}': {} {}{}{}", name, who, end, last_words(),
+                      close_reason_.empty() ? "" : " (" + close_reason_ + ")");
   if (state == State::connecting && child_status_ && WIFEXITED(*child_status_) && WEXITSTATUS(*child_status_) == 127) {
     loss_ += fmt::format("; is tuttirun there? see --agent-path (tried {})", command_[command_.size() - 2]);
   }
@@ -185,7 +188,8 @@ void HostLink::check_lost() {
 
 void HostLink::give_up(uint64_t waited_ns) {
   if (state != State::connecting) return;
-  loss_ = fmt::format("host '{}': no answer within {} from '{}'{}", name, format_duration_ns(waited_ns), joined(command_), last_words());
+  loss_ = fmt::format("host '{}': no answer within {} from '{}'{}", name, format_duration_ns(waited_ns),
+                      joined(command_), last_words());
   state = State::lost;
   handlers_.on_lost();
 }

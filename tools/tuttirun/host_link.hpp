@@ -22,11 +22,13 @@ struct LocalAgent {
 };
 Result<LocalAgent> fork_local_agent(const StartState& start);
 
-/// The words that start an agent on `host`: {host} in a word is replaced, else the host follows the last word. A path with
-/// odd characters is quoted when a remote shell will read it (ssh, rsh).
-std::vector<std::string> agent_command(const std::vector<std::string>& rsh, const std::string& host, const std::string& path);
+/// The words that start an agent on `host`: {host} in a word is replaced, else the host follows the last word. A path
+/// with odd characters is quoted when a remote shell will read it (ssh, rsh).
+std::vector<std::string> agent_command(const std::vector<std::string>& rsh, const std::string& host,
+                                       const std::string& path);
 
-/// The launcher's end of one host: the process that leads there (our own agent, or ssh) and the frames to and from its agent.
+/// The launcher's end of one host: the process that leads there (our own agent, or ssh) and the frames to and from its
+/// agent.
 class HostLink {
  public:
   enum class State : uint8_t {
@@ -39,7 +41,7 @@ class HostLink {
   };
   struct Handlers {
     std::function<void(Frame)> on_frame;
-    std::function<void()> on_lost;  // once; the reason is in loss()
+    std::function<void()> on_lost;                    // once; the reason is in loss()
     std::function<void(std::string_view)> on_stderr;  // lines that ssh itself printed
   };
 

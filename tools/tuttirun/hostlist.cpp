@@ -126,10 +126,12 @@ Result<std::vector<HostRanks>> place_ranks(const HostList& hosts, uint32_t ranks
     fixed += host.slots;
     if (host.slots == 0) ++open_hosts;
   }
-  if (ranks == 0 && open_hosts > 0) return error(TUTTI_ERR_ARGUMENT, "how many ranks? say -np N, or give every host its slots (host:N)");
+  if (ranks == 0 && open_hosts > 0)
+    return error(TUTTI_ERR_ARGUMENT, "how many ranks? say -np N, or give every host its slots (host:N)");
   if (ranks == 0) ranks = static_cast<uint32_t>(std::min<uint64_t>(fixed, UINT32_MAX));
   if (ranks > fixed && open_hosts == 0 && !oversubscribe) {
-    return error(TUTTI_ERR_ARGUMENT, "-np {}: the hosts have {} slots; give them more (host:N), or say --oversubscribe", ranks, fixed);
+    return error(TUTTI_ERR_ARGUMENT, "-np {}: the hosts have {} slots; give them more (host:N), or say --oversubscribe",
+                 ranks, fixed);
   }
   const uint64_t shared = ranks > fixed ? ranks - fixed : 0;
   std::vector<HostRanks> placed;
@@ -149,7 +151,8 @@ Result<std::vector<HostRanks>> place_ranks(const HostList& hosts, uint32_t ranks
       for (uint64_t k = 0; k < shares[i] && rank < ranks; ++k) placed[i].ranks.push_back(rank++);
     }
   }
-  placed.erase(std::remove_if(placed.begin(), placed.end(), [](const HostRanks& host) { return host.ranks.empty(); }), placed.end());
+  placed.erase(std::remove_if(placed.begin(), placed.end(), [](const HostRanks& host) { return host.ranks.empty(); }),
+               placed.end());
   return placed;
 }
 

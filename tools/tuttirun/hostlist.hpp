@@ -26,9 +26,9 @@ struct HostRanks {
   std::string name;
   std::vector<uint32_t> ranks;
 };
-/// Ranks in blocks, hosts in the order given. Hosts without a slot count share evenly what the others leave. More ranks than
-/// slots are an error unless `oversubscribe`: then rounds of blocks go on until all are placed. `ranks` 0: one per slot.
-/// Hosts that get no rank are left out.
+/// Ranks in blocks, hosts in the order given. Hosts without a slot count share evenly what the others leave. More ranks
+/// than slots are an error unless `oversubscribe`: then rounds of blocks go on until all are placed. `ranks` 0: one per
+/// slot. Hosts that get no rank are left out.
 Result<std::vector<HostRanks>> place_ranks(const HostList& hosts, uint32_t ranks, bool oversubscribe);
 
 }  // namespace tutti::launch

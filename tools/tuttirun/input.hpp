@@ -9,8 +9,8 @@
 
 namespace tutti::launch {
 
-/// Passes the launcher's standard input on to rank 0, at most kWindowBytes ahead of it. A terminal is read only while this
-/// process is in the foreground, so that a background job is never stopped for it.
+/// Passes the launcher's standard input on to rank 0, at most kWindowBytes ahead of it. A terminal is read only while
+/// this process is in the foreground, so that a background job is never stopped for it.
 class StandardInput {
  public:
   static constexpr size_t kWindowBytes = 256 * 1024;

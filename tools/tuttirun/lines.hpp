@@ -9,8 +9,8 @@
 
 namespace tutti::launch {
 
-/// Holds back the unfinished last line of a stream, so that what is passed on ends with a newline. Only a line longer than
-/// kMaxLineBytes, and the last one of the stream, are passed on without.
+/// Holds back the unfinished last line of a stream, so that what is passed on ends with a newline. Only a line longer
+/// than kMaxLineBytes, and the last one of the stream, are passed on without.
 class LineSplitter {
  public:
   static constexpr size_t kMaxLineBytes = 1u << 20;

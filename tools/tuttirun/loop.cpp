@@ -62,7 +62,8 @@ Loop::TimerId Loop::after(uint64_t duration_ns, std::function<void()> callback) 
 
 void Loop::cancel(TimerId timer) {
   const auto same = [timer](const auto& entry) { return entry.first.second == timer; };
-  if (const auto found = std::find_if(timers_.begin(), timers_.end(), same); found != timers_.end()) timers_.erase(found);
+  if (const auto found = std::find_if(timers_.begin(), timers_.end(), same); found != timers_.end())
+    timers_.erase(found);
 }
 
 int Loop::timeout_ms() const {

@@ -29,7 +29,8 @@ void open_standard_streams() {
 }
 
 int be_agent() {
-  if (isatty(STDIN_FILENO) != 0) return complain("--agent is what tuttirun starts on other hosts, not for use by hand", kExitUsage);
+  if (isatty(STDIN_FILENO) != 0)
+    return complain("--agent is what tuttirun starts on other hosts, not for use by hand", kExitUsage);
   std::vector<int> signals = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
   const StartState start = take_over(signals);
   // Copies above the standard streams, which the ranks' children must not find.
@@ -61,9 +62,13 @@ int run(const std::vector<std::string>& arguments) {
   const Result<Options> options = parse_command_line(arguments, getenv);
   if (!options.ok()) return complain(options.status().message(), kExitUsage);
   switch (options.value().action) {
-    case Options::Action::print: fmt::print("{}", options.value().print_text); return 0;
-    case Options::Action::agent: return be_agent();
-    case Options::Action::run: break;
+    case Options::Action::print:
+      fmt::print("{}", options.value().print_text);
+      return 0;
+    case Options::Action::agent:
+      return be_agent();
+    case Options::Action::run:
+      break;
   }
   return launch(options.value());
 }

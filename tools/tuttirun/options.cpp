@@ -3,7 +3,6 @@
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -47,25 +46,31 @@ struct RawOptions {
 };
 
 void declare(CLI::App& app, RawOptions& raw, Options& options) {
-  app.add_option("-n,--np", raw.ranks, "Number of ranks (-np N works too); default: all slots of the hosts")->type_name("N");
-  app.add_option("-H,--host", raw.hosts, "Hosts with their slots: a:4,b:4; default: this host")->type_name("HOST[:SLOTS],...");
+  app.add_option("-n,--np", raw.ranks, "Number of ranks (-np N works too); default: all slots of the hosts")
+      ->type_name("N");
+  app.add_option("-H,--host", raw.hosts, "Hosts with their slots: a:4,b:4; default: this host")
+      ->type_name("HOST[:SLOTS],...");
   app.add_option("--hostfile", raw.host_file, "File with hosts and slots")->type_name("FILE");
   app.add_flag("--oversubscribe", raw.oversubscribe, "More ranks than slots are fine");
   app.add_option("-x,--env", raw.environment, "Set a variable for the ranks, over those of this environment")
       ->type_name("NAME[=VALUE]")
       ->allow_extra_args(false);
   app.add_option("--chdir", options.directory, "Working directory of the ranks; default: this one")->type_name("DIR");
-  app.add_option("--bind", raw.bind, "core, numa, none or auto: pin each rank; auto is core while they last")->type_name("WHAT");
+  app.add_option("--bind", raw.bind, "core, numa, none or auto: pin each rank; auto is core while they last")
+      ->type_name("WHAT");
   app.add_flag("--tag-output", options.tag_output, "Put [RANK] before every line");
-  app.add_option("--output-dir", options.output_directory, "Write output to DIR/rank-N.out and .err instead")->type_name("DIR");
+  app.add_option("--output-dir", options.output_directory, "Write output to DIR/rank-N.out and .err instead")
+      ->type_name("DIR");
   app.add_option("--timeout", raw.timeout, "End the job after this time (90, 10m, 500ms; 0: never)")->type_name("TIME");
   app.add_option("--grace", raw.grace, "Time between the signals that end a job (default 3s)")->type_name("TIME");
   app.add_flag("--keep-going", options.keep_going, "Do not end the other ranks when one has failed");
-  app.add_option("--rsh", raw.rsh, "Command that runs a command on a host ({host}, or appended); default: TUTTI_RSH, or ssh")
+  app.add_option("--rsh", raw.rsh,
+                 "Command that runs a command on a host ({host}, or appended); default: TUTTI_RSH, or ssh")
       ->type_name("COMMAND");
   app.add_option("--agent-path", options.agent_path, "Path of tuttirun on the other hosts; default: the same as here")
       ->type_name("PATH");
-  app.add_option("--launch-timeout", raw.launch_timeout, "How long a host may take to answer (default 30s)")->type_name("TIME");
+  app.add_option("--launch-timeout", raw.launch_timeout, "How long a host may take to answer (default 30s)")
+      ->type_name("TIME");
   app.add_option("--interface", options.interface, "Where other hosts reach this one: interface name, address or CIDR")
       ->type_name("WHICH");
   app.add_flag("-v,--verbose", options.verbose, "Say what is being done");
@@ -93,7 +98,8 @@ Status parse_times(const RawOptions& raw, Options& options) {
 }
 
 Result<HostList> read_hosts(const RawOptions& raw) {
-  if (!raw.hosts.empty() && !raw.host_file.empty()) return error(TUTTI_ERR_ARGUMENT, "-H and --hostfile: give one of them");
+  if (!raw.hosts.empty() && !raw.host_file.empty())
+    return error(TUTTI_ERR_ARGUMENT, "-H and --hostfile: give one of them");
   if (!raw.hosts.empty()) return parse_host_list(raw.hosts);
   if (raw.host_file.empty()) return HostList{{"localhost", 0}};
   std::ifstream file(raw.host_file);
@@ -124,7 +130,8 @@ Status place(const RawOptions& raw, Options& options) {
 Status add_environment(const RawOptions& raw, const std::function<const char*(const char*)>& get, Options& options) {
   for (const std::string& entry : raw.environment) {
     const size_t equals = entry.find('=');
-    if (equals == 0 || entry.empty()) return error(TUTTI_ERR_ARGUMENT, "-x: '{}' has no name; say -x NAME=VALUE", entry);
+    if (equals == 0 || entry.empty())
+      return error(TUTTI_ERR_ARGUMENT, "-x: '{}' has no name; say -x NAME=VALUE", entry);
     if (equals != std::string::npos) {
       options.environment.push_back(entry);
       continue;
@@ -150,7 +157,8 @@ Status parse_rsh(const RawOptions& raw, const std::function<const char*(const ch
 std::string help_text(const CLI::App& app) {
   std::string text = app.help();
   if (const size_t usage = text.find("Usage: "); usage != std::string::npos) {
-    text.replace(usage, text.find('\n', usage) - usage, "Usage: tuttirun -np N [-H HOST:SLOTS,...] [OPTIONS] COMMAND [ARGUMENTS]");
+    text.replace(usage, text.find('\n', usage) - usage,
+                 "Usage: tuttirun -np N [-H HOST:SLOTS,...] [OPTIONS] COMMAND [ARGUMENTS]");
   }
   return text;
 }
@@ -165,7 +173,8 @@ Status take_command(const CLI::App& app, const std::vector<std::string>& argumen
   }
   options.command.assign(arguments.begin() + static_cast<ptrdiff_t>(first), arguments.end());
   if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());
-  if (options.command.empty()) return error(TUTTI_ERR_ARGUMENT, "which command? tuttirun -np N [options] command [arguments]");
+  if (options.command.empty())
+    return error(TUTTI_ERR_ARGUMENT, "which command? tuttirun -np N [options] command [arguments]");
   return Status();
 }
 }  // namespace

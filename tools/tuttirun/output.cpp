@@ -16,8 +16,8 @@
 namespace tutti::launch {
 
 namespace {
-/// A pipe that poll(2) calls writable takes this much without blocking. The descriptor is shared with whoever started us, so
-/// it is not ours to make non-blocking.
+/// A pipe that poll(2) calls writable takes this much without blocking. The descriptor is shared with whoever started
+/// us, so it is not ours to make non-blocking.
 constexpr size_t kSafeBytes = 4096;
 
 bool same_file(int some, int other) {
@@ -142,7 +142,9 @@ size_t Output::pending() const { return out_->pending() + (err_ ? err_->pending(
 bool Output::reader_gone() const { return out_->failure() == EPIPE; }
 
 std::string Output::failure() const {
-  const auto text = [](const Sink& sink) { return fmt::format("cannot write {}: {}", sink.name(), strerror(sink.failure())); };
+  const auto text = [](const Sink& sink) {
+    return fmt::format("cannot write {}: {}", sink.name(), strerror(sink.failure()));
+  };
   if (out_->failure() != 0) return text(*out_);
   if (err_ && err_->failure() != 0) return text(*err_);
   for (const auto& [key, sink] : files_) {

@@ -12,7 +12,8 @@
 
 namespace tutti::launch {
 
-/// One destination of output: a queue before a descriptor that may be slow. Never blocks the loop on a pipe or a terminal.
+/// One destination of output: a queue before a descriptor that may be slow. Never blocks the loop on a pipe or a
+/// terminal.
 class Sink {
  public:
   Sink(Loop& loop, int fd, std::string name);
@@ -43,7 +44,7 @@ class Sink {
   int failure_ = 0;
   int source_ = -1;
   bool line_done_ = true;
-  bool waits_ = true;     // epoll can watch it
+  bool waits_ = true;  // epoll can watch it
   bool watched_ = false;
 };
 

@@ -21,7 +21,8 @@ std::string cell(std::string text, size_t width) {
 }  // namespace
 
 bool failed(const RankRecord& rank) {
-  return rank.state == RankRecord::State::lost || (rank.state == RankRecord::State::ended && rank.exit.wait_status != 0);
+  return rank.state == RankRecord::State::lost ||
+         (rank.state == RankRecord::State::ended && rank.exit.wait_status != 0);
 }
 
 std::string signal_text(int signal) {
@@ -33,13 +34,18 @@ std::string signal_text(int signal) {
 
 std::string describe_end(const RankRecord& rank, const std::string& command) {
   switch (rank.state) {
-    case RankRecord::State::not_started: return "was not started";
-    case RankRecord::State::running: return "was still running";
-    case RankRecord::State::lost: return "was lost with its host";
-    case RankRecord::State::ended: break;
+    case RankRecord::State::not_started:
+      return "was not started";
+    case RankRecord::State::running:
+      return "was still running";
+    case RankRecord::State::lost:
+      return "was lost with its host";
+    case RankRecord::State::ended:
+      break;
   }
   if (rank.exit.start_errno != 0) {
-    if (rank.exit.start_step == "run") return fmt::format("cannot run '{}': {}", command, strerror(rank.exit.start_errno));
+    if (rank.exit.start_step == "run")
+      return fmt::format("cannot run '{}': {}", command, strerror(rank.exit.start_errno));
     return fmt::format("could not {}: {}", rank.exit.start_step, strerror(rank.exit.start_errno));
   }
   const int status = rank.exit.wait_status;
@@ -53,12 +59,18 @@ int exit_code(const Outcome& outcome, const std::vector<RankRecord>& ranks) {
     return failed(rank) || rank.state != RankRecord::State::ended;
   });
   switch (outcome.cause) {
-    case Outcome::Cause::none: return all_good ? 0 : kExitLauncher;
-    case Outcome::Cause::signal: return all_good ? 0 : 128 + outcome.signal;  // ranks that end well when told to are no failure
-    case Outcome::Cause::timeout: return kExitTimeout;
-    case Outcome::Cause::launcher: return kExitLauncher;
-    case Outcome::Cause::output_closed: return 128 + SIGPIPE;
-    case Outcome::Cause::rank: break;
+    case Outcome::Cause::none:
+      return all_good ? 0 : kExitLauncher;
+    case Outcome::Cause::signal:
+      return all_good ? 0 : 128 + outcome.signal;  // ranks that end well when told to are no failure
+    case Outcome::Cause::timeout:
+      return kExitTimeout;
+    case Outcome::Cause::launcher:
+      return kExitLauncher;
+    case Outcome::Cause::output_closed:
+      return 128 + SIGPIPE;
+    case Outcome::Cause::rank:
+      break;
   }
   const RankRecord& first = ranks[outcome.rank];
   if (first.state != RankRecord::State::ended) return kExitLauncher;
@@ -67,7 +79,8 @@ int exit_code(const Outcome& outcome, const std::vector<RankRecord>& ranks) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-std::string make_table(const Outcome& outcome, const std::vector<RankRecord>& ranks, const std::string& command, size_t limit) {
+std::string make_table(const Outcome& outcome, const std::vector<RankRecord>& ranks, const std::string& command,
+                       size_t limit) {
   size_t host_width = 4;
   for (const RankRecord& rank : ranks) host_width = std::max(host_width, rank.host.size());
   std::string table = "  " + cell("rank", 6) + cell("host", host_width) + cell("pid", 8) + "end\n";
@@ -80,8 +93,11 @@ std::string make_table(const Outcome& outcome, const std::vector<RankRecord>& ra
       continue;
     }
     const std::string pid = rank.pid == 0 ? "-" : fmt::format("{}", rank.pid);
-    const char* const mark = first ? "   <- first failure" : rank.ended_by_us && failed(rank) ? "   (while the job was ended)" : "";
-    table += "  " + cell(fmt::format("{}", i), 6) + cell(rank.host, host_width) + cell(pid, 8) + describe_end(rank, command) + mark + "\n";
+    const char* const mark = first                              ? "   <- first failure"
+                             : rank.ended_by_us && failed(rank) ? "   (while the job was ended)"
+                                                                : "";
+    table += "  " + cell(fmt::format("{}", i), 6) + cell(rank.host, host_width) + cell(pid, 8) +
+             describe_end(rank, command) + mark + "\n";
   }
   if (left_out > 0) table += fmt::format("  {} more ranks ended well or while the job was ended\n", left_out);
   return table;
@@ -90,12 +106,17 @@ std::string make_table(const Outcome& outcome, const std::vector<RankRecord>& ra
 std::string last_line(const Outcome& outcome, const std::vector<RankRecord>& ranks, const std::string& command,
                       const std::string& output_file) {
   switch (outcome.cause) {
-    case Outcome::Cause::none: return "";
-    case Outcome::Cause::signal: return fmt::format("ended by signal {} ({})", outcome.signal, signal_text(outcome.signal));
-    case Outcome::Cause::output_closed: return "whoever read the output has closed it: the job was ended";
+    case Outcome::Cause::none:
+      return "";
+    case Outcome::Cause::signal:
+      return fmt::format("ended by signal {} ({})", outcome.signal, signal_text(outcome.signal));
+    case Outcome::Cause::output_closed:
+      return "whoever read the output has closed it: the job was ended";
     case Outcome::Cause::timeout:
-    case Outcome::Cause::launcher: return outcome.text;
-    case Outcome::Cause::rank: break;
+    case Outcome::Cause::launcher:
+      return outcome.text;
+    case Outcome::Cause::rank:
+      break;
   }
   const RankRecord& rank = ranks[outcome.rank];
   return fmt::format("rank {} {} (host {}, pid {}{})", outcome.rank, describe_end(rank, command), rank.host, rank.pid,

@@ -24,18 +24,19 @@ struct RankRecord {
 struct Outcome {
   enum class Cause : uint8_t { none, rank, signal, timeout, launcher, output_closed };
   Cause cause = Cause::none;
-  uint32_t rank = 0;      // Cause::rank
-  int signal = 0;         // Cause::signal
-  std::string text;       // timeout, launcher: the whole sentence
+  uint32_t rank = 0;  // Cause::rank
+  int signal = 0;     // Cause::signal
+  std::string text;   // timeout, launcher: the whole sentence
 };
 
 bool failed(const RankRecord& rank);
-/// "exited with 3", "was killed by signal 11 (SIGSEGV, Segmentation fault)", "cannot run './x': No such file or directory".
+/// "exited with 3", "was killed by signal 11 (SIGSEGV, Segmentation fault)", "cannot run './x': No such file or
+/// directory".
 std::string describe_end(const RankRecord& rank, const std::string& command);
 /// The exit code of tuttirun.
 int exit_code(const Outcome& outcome, const std::vector<RankRecord>& ranks);
-/// One line per rank: rank, host, pid, how it ended; the first failure marked. In jobs of more than `limit` ranks those that
-/// tuttirun ended itself are only counted.
+/// One line per rank: rank, host, pid, how it ended; the first failure marked. In jobs of more than `limit` ranks those
+/// that tuttirun ended itself are only counted.
 std::string make_table(const Outcome& outcome, const std::vector<RankRecord>& ranks, const std::string& command,
                        size_t limit = 256);
 /// The last line: what ended the job. `output_file` is where that rank's stderr went, or "".

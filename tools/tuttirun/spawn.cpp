@@ -94,8 +94,8 @@ Spawned parent_ends(pid_t pid, Pipes pipes) {
   return spawned;
 }
 
-[[noreturn]] void run_rank(const SpawnPlan& plan, const StartState& start, int failures, const ChildEnds& ends, pid_t parent,
-                           int secret_fd) {
+[[noreturn]] void run_rank(const SpawnPlan& plan, const StartState& start, int failures, const ChildEnds& ends,
+                           pid_t parent, int secret_fd) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have died before the kernel was told to watch it.
@@ -115,7 +115,8 @@ Spawned parent_ends(pid_t pid, Pipes pipes) {
 Result<Fd> make_secret_file(const std::string& bytes) {
   Fd file(memfd_create("tutti-secret", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid()) return system_error("memfd_create", errno);
-  if (pwrite(file.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return system_error("pwrite", errno);
+  if (pwrite(file.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return system_error("pwrite", errno);
   fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   Fd high(fcntl(file.get(), F_DUPFD_CLOEXEC, kLowestSecretFd));
   return high.valid() ? std::move(high) : std::move(file);
@@ -166,7 +167,8 @@ std::vector<std::string> current_environment() {
   return entries;
 }
 
-std::vector<std::string> merge_environment(const std::vector<std::string>& base, const std::vector<std::string>& additions,
+std::vector<std::string> merge_environment(const std::vector<std::string>& base,
+                                           const std::vector<std::string>& additions,
                                            const std::vector<std::string>& unset) {
   const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
   std::unordered_set<std::string> dropped(unset.begin(), unset.end());

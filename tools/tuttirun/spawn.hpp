@@ -39,8 +39,8 @@ struct Spawned {
   Fd stderr_end;
 };
 
-/// Starts a rank: a process group of its own, killed by the kernel if this process dies; no terminal; pipes for its output.
-/// `failures` is the writing end for a SpawnFailure.
+/// Starts a rank: a process group of its own, killed by the kernel if this process dies; no terminal; pipes for its
+/// output. `failures` is the writing end for a SpawnFailure.
 Result<Spawned> spawn_rank(const SpawnPlan& plan, const StartState& start, int failures);
 
 /// Starts a command in a session of its own with pipes for all three streams (ssh and the like).
@@ -53,7 +53,8 @@ Result<Fd> make_secret_file(const std::string& bytes);
 std::vector<std::string> current_environment();
 
 /// "NAME=value" list in which later entries win and `unset` names are dropped.
-std::vector<std::string> merge_environment(const std::vector<std::string>& base, const std::vector<std::string>& additions,
+std::vector<std::string> merge_environment(const std::vector<std::string>& base,
+                                           const std::vector<std::string>& additions,
                                            const std::vector<std::string>& unset);
 
 }  // namespace tutti::launch

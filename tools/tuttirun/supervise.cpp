@@ -77,7 +77,8 @@ void Supervisor::make_links(LocalAgent agent) {
   std::vector<HostRanks> remote;
   for (const HostRanks& host : options_.hosts) {
     const bool local = is_this_host(host.name, host_name, own);
-    for (const uint32_t rank : host.ranks) ranks_[rank].host = local && host.name == "localhost" ? host_name : host.name;
+    for (const uint32_t rank : host.ranks)
+      ranks_[rank].host = local && host.name == "localhost" ? host_name : host.name;
     if (local) {
       here.insert(here.end(), host.ranks.begin(), host.ranks.end());
     } else {
@@ -181,8 +182,11 @@ void Supervisor::launch() {
   job.bind = options_.bind;
   job.verbose = options_.verbose;
   char directory[4096] = "";
-  job.directory = !options_.directory.empty() ? options_.directory : getcwd(directory, sizeof directory) != nullptr ? directory : "";
-  if (options_.verbose) output_.say(fmt::format("job {}: {} ranks, rendezvous at {}", job_id_, options_.ranks, job.rendezvous));
+  job.directory = !options_.directory.empty()                      ? options_.directory
+                  : getcwd(directory, sizeof directory) != nullptr ? directory
+                                                                   : "";
+  if (options_.verbose)
+    output_.say(fmt::format("job {}: {} ranks, rendezvous at {}", job_id_, options_.ranks, job.rendezvous));
   for (const auto& link : links_) {
     if (link->ranks.empty()) {
       link->state = HostLink::State::done;  // only guards the way to the others
@@ -204,13 +208,16 @@ void Supervisor::launch() {
 }
 
 HostLink* Supervisor::link_of_rank0() {
-  const auto has_rank0 = [](const auto& link) { return std::find(link->ranks.begin(), link->ranks.end(), 0u) != link->ranks.end(); };
+  const auto has_rank0 = [](const auto& link) {
+    return std::find(link->ranks.begin(), link->ranks.end(), 0u) != link->ranks.end();
+  };
   return std::find_if(links_.begin(), links_.end(), has_rank0)->get();
 }
 
 void Supervisor::on_frame(HostLink& link, Frame frame) {
   switch (frame.type) {
-    case FrameType::hello: return on_hello(link, frame);
+    case FrameType::hello:
+      return on_hello(link, frame);
     case FrameType::started: {
       Unpacker in(frame.payload);
       const uint32_t rank = in.u32();
@@ -219,18 +226,25 @@ void Supervisor::on_frame(HostLink& link, Frame frame) {
       ranks_[rank].state = RankRecord::State::running;
       return;
     }
-    case FrameType::output: return on_output(frame);
-    case FrameType::exited: return on_exited(frame);
-    case FrameType::stdin_credit: return input_.credit(Unpacker(frame.payload).u32());
-    case FrameType::note: return output_.say(fmt::format("host '{}': {}", link.name, frame.payload));
+    case FrameType::output:
+      return on_output(frame);
+    case FrameType::exited:
+      return on_exited(frame);
+    case FrameType::stdin_credit:
+      return input_.credit(Unpacker(frame.payload).u32());
+    case FrameType::note:
+      return output_.say(fmt::format("host '{}': {}", link.name, frame.payload));
     case FrameType::failed: {
       Outcome outcome;
       outcome.cause = Outcome::Cause::launcher;
       outcome.text = fmt::format("host '{}': {}", link.name, frame.payload);
       return end_job(std::move(outcome), SIGTERM);
     }
-    case FrameType::done: link.state = HostLink::State::done; return;
-    default: return;
+    case FrameType::done:
+      link.state = HostLink::State::done;
+      return;
+    default:
+      return;
   }
 }
 
@@ -269,12 +283,14 @@ void Supervisor::on_lost(HostLink& link) {
     ranks_[rank].ended_by_us = ending_;
   }
   link.signal_child(SIGTERM);
+  loop_.after(options_.grace_ns, [&link] { link.signal_child(SIGKILL); });
   Outcome outcome;
   outcome.cause = Outcome::Cause::launcher;
   outcome.text = link.loss();
   if (outcome_.cause == Outcome::Cause::none) {
     for (const auto& other : links_) {
-      if (!other->local && other->state == HostLink::State::connecting) outcome.text += fmt::format("; no answer yet from '{}' either", other->name);
+      if (!other->local && other->state == HostLink::State::connecting)
+        outcome.text += fmt::format("; no answer yet from '{}' either", other->name);
     }
   }
   end_job(std::move(outcome), SIGTERM);
@@ -315,8 +331,10 @@ void Supervisor::handle_signal(int signal) {
       input_.look_again();
       return;
     case SIGUSR1:
-    case SIGUSR2: return forward(signal);
-    default: break;
+    case SIGUSR2:
+      return forward(signal);
+    default:
+      break;
   }
   ++interrupts_;
   if (interrupts_ == 1) {
@@ -337,7 +355,8 @@ void Supervisor::handle_signal(int signal) {
 
 void Supervisor::kill_connecting(int signal) {
   for (const auto& link : links_) {
-    if (!link->local && (link->state == HostLink::State::connecting || link->state == HostLink::State::lost)) link->signal_child(signal);
+    if (!link->local && (link->state == HostLink::State::connecting || link->state == HostLink::State::lost))
+      link->signal_child(signal);
   }
 }
 
@@ -349,15 +368,16 @@ void Supervisor::end_job(Outcome outcome, int first_signal) {
   for (const auto& link : links_) {
     if (link->state == HostLink::State::waiting) link->state = HostLink::State::lost;
     if (link->state == HostLink::State::ready) link->state = HostLink::State::done;  // it has begun nothing
-    if (link->state == HostLink::State::running) link->send(FrameType::end, Packer().u32(static_cast<uint32_t>(first_signal)).take());
+    if (link->state == HostLink::State::running)
+      link->send(FrameType::end, Packer().u32(static_cast<uint32_t>(first_signal)).take());
   }
   kill_connecting(SIGTERM);
   loop_.after(options_.grace_ns, [this] { kill_connecting(SIGKILL); });
   be_patient();
 }
 
-/// The agents keep to their own ladder (at most two graces and their patience after SIGKILL); one that does not answer after
-/// that will not at all. Unless its answer waits behind output that nobody reads just now.
+/// The agents keep to their own ladder (at most two graces and their patience after SIGKILL); one that does not answer
+/// after that will not at all. Unless its answer waits behind output that nobody reads just now.
 void Supervisor::be_patient() {
   const uint64_t patience_ns = 2 * std::min(options_.grace_ns, Deadline::kNever / 4) + kExtraNs;
   patience_timer_ = loop_.after(patience_ns, [this] {
@@ -408,7 +428,8 @@ void Supervisor::update_flow() {
 
 int Supervisor::report() {
   int code = exit_code(outcome_, ranks_);
-  if (const std::string trouble = output_.failure(); !trouble.empty() && outcome_.cause != Outcome::Cause::output_closed) {
+  if (const std::string trouble = output_.failure();
+      !trouble.empty() && outcome_.cause != Outcome::Cause::output_closed) {
     output_.say(trouble);
     if (code == 0) code = 1;
   }

@@ -15,8 +15,8 @@
 
 namespace tutti::launch {
 
-/// One job from the first agent to the last line of the report. All hosts must have answered before the first rank starts, so
-/// that a host that does not leaves nothing to be cleaned up on the others.
+/// One job from the first agent to the last line of the report. All hosts must have answered before the first rank
+/// starts, so that a host that does not leaves nothing to be cleaned up on the others.
 class Supervisor {
  public:
   Supervisor(Loop& loop, const Options& options, const StartState& start, Fd signals);

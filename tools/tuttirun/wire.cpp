@@ -33,7 +33,9 @@ Packer& Packer::u32(uint32_t value) {
   return *this;
 }
 
-Packer& Packer::u64(uint64_t value) { return u32(static_cast<uint32_t>(value)).u32(static_cast<uint32_t>(value >> 32)); }
+Packer& Packer::u64(uint64_t value) {
+  return u32(static_cast<uint32_t>(value)).u32(static_cast<uint32_t>(value >> 32));
+}
 
 Packer& Packer::text(std::string_view value) {
   u32(static_cast<uint32_t>(value.size()));
@@ -164,7 +166,8 @@ Result<std::optional<Frame>> FrameReader::next() {
     const size_t at = buffer_.find(kAgentMagic);
     if (at == std::string::npos) {
       banner_ = buffer_.substr(0, kMaxBannerBytes);
-      if (buffer_.size() > kMaxBannerBytes) return error(TUTTI_ERR_PROTOCOL, "endless output instead of the agent's greeting");
+      if (buffer_.size() > kMaxBannerBytes)
+        return error(TUTTI_ERR_PROTOCOL, "endless output instead of the agent's greeting");
       return std::optional<Frame>();
     }
     banner_ = buffer_.substr(0, at);
@@ -174,7 +177,8 @@ Result<std::optional<Frame>> FrameReader::next() {
   const std::string_view rest = std::string_view(buffer_).substr(offset_);
   if (rest.size() < kHeaderBytes) return std::optional<Frame>();
   const uint32_t bytes = read_u32(rest);
-  if (bytes > kMaxFrameBytes) return error(TUTTI_ERR_PROTOCOL, "a frame of {} bytes, more than {}", bytes, kMaxFrameBytes);
+  if (bytes > kMaxFrameBytes)
+    return error(TUTTI_ERR_PROTOCOL, "a frame of {} bytes, more than {}", bytes, kMaxFrameBytes);
   if (rest.size() < kHeaderBytes + bytes) return std::optional<Frame>();
   Frame frame{static_cast<FrameType>(rest[4]), std::string(rest.substr(kHeaderBytes, bytes))};
   offset_ += kHeaderBytes + bytes;

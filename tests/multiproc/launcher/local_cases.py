@@ -200,6 +200,23 @@ def killed_launcher_leaves_nothing(b):
     b.finish(job)
 
 
+def killed_by_name_leaves_nothing(b):
+    # What `pkill -9 tuttirun` hits: every process of that name. The one that cleans up has another.
+    job = start_and_wait(b, "-np", "2", "--grace", "300ms", "sh", "-c", "setsid sleep 100 & touch ready$TUTTI_RANK; sleep 100")
+    for pid in b.marked():
+        if open(f"/proc/{pid}/comm").read() == os.path.basename(b.program) + "\n":
+            os.kill(pid, signal.SIGKILL)
+    expect(b.gone_within(4), "left behind:", b.marked())
+    b.finish(job)
+
+
+def a_job_inside_a_job(b):
+    r = b.run("-np", "2", b.program, "-np", "2", "sh", "-c", "echo $TUTTI_RANK $TUTTI_SIZE $TUTTI_JOB_ID")
+    lines = [line.split() for line in r.out.split("\n")[:-1]]
+    expect(r.code == 0 and sorted(line[:2] for line in lines) == [["0", "2"]] * 2 + [["1", "2"]] * 2, r)
+    expect(len({line[2] for line in lines}) == 2, r)
+
+
 def killed_launcher_during_start_leaves_nothing(b):
     for delay in (0, 0.001, 0.003, 0.01, 0.02):
         job = b.start("-np", "16", "--grace", "300ms", "sh", "-c", "sleep 100")

@@ -61,7 +61,8 @@ TEST_CASE("host lists", "[tuttirun]") {
   CHECK(hosts[3].slots == 3);
   CHECK(hosts[4].name == "::1");
   CHECK(parse_host_list("a,a").value()[0].slots == 2);
-  for (const char* bad : {"", "a,", "a:", "a:0", "a:-1", "a:2x", "a:99999999999", "-o:1", "a b", "a;b", "[::1", "[::1]x", "[]:1", "$(x)"}) {
+  for (const char* bad : {"", "a,", "a:", "a:0", "a:-1", "a:2x", "a:99999999999", "-o:1", "a b", "a;b", "[::1",
+                          "[::1]x", "[]:1", "$(x)"}) {
     INFO(bad);
     CHECK(parse_host_list(bad).status().code() == TUTTI_ERR_ARGUMENT);
   }
@@ -100,7 +101,8 @@ TEST_CASE("ranks are placed in blocks", "[tuttirun]") {
 }
 
 TEST_CASE("command line", "[tuttirun]") {
-  const Options options = parse({"-np", "3", "-x", "A=b c", "--grace", "500ms", "-H", "localhost", "prog", "-np", "9", "--help"}).value();
+  const Options options =
+      parse({"-np", "3", "-x", "A=b c", "--grace", "500ms", "-H", "localhost", "prog", "-np", "9", "--help"}).value();
   CHECK(options.ranks == 3);
   CHECK(options.command == std::vector<std::string>{"prog", "-np", "9", "--help"});
   CHECK(options.environment == std::vector<std::string>{"A=b c"});
@@ -160,8 +162,8 @@ TEST_CASE("job descriptions survive the wire", "[tuttirun]") {
 }
 
 TEST_CASE("frames are cut from any pieces, after any banner", "[tuttirun]") {
-  const std::string stream = "Welcome\n#tuttirun" + std::string(kAgentMagic) + encode(FrameType::hello, "abc") + encode(FrameType::done, "") +
-                             encode(FrameType::output, std::string(70000, 'x'));
+  const std::string stream = "Welcome\n#tuttirun" + std::string(kAgentMagic) + encode(FrameType::hello, "abc") +
+                             encode(FrameType::done, "") + encode(FrameType::output, std::string(70000, 'x'));
   for (const size_t piece : {size_t{1}, size_t{2}, size_t{7}, stream.size()}) {
     FrameReader reader(true);
     std::vector<Frame> frames;
@@ -192,7 +194,9 @@ TEST_CASE("only whole lines are passed on", "[tuttirun]") {
   lines.feed("", emit);
   lines.feed("e\n", emit);
   lines.feed("tail", emit);
-  CHECK(out == std::vector<std::string>{"ab\n" "c\n", "de\n"});
+  CHECK(out == std::vector<std::string>{"ab\n"
+                                        "c\n",
+                                        "de\n"});
   CHECK(lines.held() == "tail");
   lines.finish(emit);
   lines.finish(emit);
@@ -224,7 +228,8 @@ TEST_CASE("binding from a described machine", "[tuttirun]") {
     std::ofstream(root / path) << text << "\n";
   };
   for (int cpu = 0; cpu < 8; ++cpu) {
-    put(fmt::format("devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu), fmt::format("{},{}", cpu % 4, cpu % 4 + 4));
+    put(fmt::format("devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu),
+        fmt::format("{},{}", cpu % 4, cpu % 4 + 4));
   }
   put("devices/system/node/online", "0-1");
   put("devices/system/node/node0/cpulist", "0-1,4-5");
@@ -259,7 +264,8 @@ TEST_CASE("process trees", "[tuttirun]") {
 }
 
 TEST_CASE("which address is offered to other hosts", "[tuttirun]") {
-  const std::vector<LocalAddress> two = {{"lo", "127.0.0.1"}, {"eth0", "10.0.0.5"}, {"ib0", "192.168.1.5"}, {"ib0", "fd00::5"}};
+  const std::vector<LocalAddress> two = {
+      {"lo", "127.0.0.1"}, {"eth0", "10.0.0.5"}, {"ib0", "192.168.1.5"}, {"ib0", "fd00::5"}};
   CHECK(choose_address("ib0", {}, two).value() == "192.168.1.5");
   CHECK(choose_address("10.0.0.0/24", {}, two).value() == "10.0.0.5");
   CHECK(choose_address("fd00::/16", {}, two).value() == "fd00::5");

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@ namespace {
 constexpr uint64_t kLingerNs = 100'000'000;
 /// How long processes may take to vanish after SIGKILL before they are reported instead of waited for.
 constexpr uint64_t kAfterKillNs = 5'000'000'000;
+constexpr uint64_t kLookNs = 50'000'000;
 constexpr uint64_t kGuardExtraNs = 1'000'000'000;
 }  // namespace
 
@@ -94,29 +94,29 @@ void Agent::on_frame(Frame frame) {
 
 /// End of file while work is left: the launcher was killed, or the line to it broke.
 void Agent::on_close() {
-  if (done_) {
+  if (done_ && guarded_.empty()) {
     exit_ = true;
     return;
   }
+  done_ = false;  // at least the ways to other hosts are left
   launcher_gone_ = true;
   started_ = true;
   guard_over_ = guarded_.empty();
   pause_output(false);
   signal_guarded(SIGTERM);
-  for (const pid_t group : guarded_) {
-    guard_ends_.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, group, 0)));
-    const int fd = guard_ends_.back().get();
-    loop_.watch(fd, EPOLLIN, [this, fd](uint32_t) {
-      loop_.forget(fd);
-      check_finished();
-    });
-  }
   loop_.after(grace_ns_ + kGuardExtraNs, [this] {
     signal_guarded(SIGKILL);
     guard_over_ = true;
     check_finished();
   });
   begin_end(Scope::everything, {SIGTERM, SIGKILL});
+  if (!exit_) look_at_guarded();
+}
+
+/// Nobody tells us of the ends of processes that are not our children, so for these last seconds we have to look.
+void Agent::look_at_guarded() {
+  check_finished();
+  if (!exit_) loop_.after(kLookNs, [this] { look_at_guarded(); });
 }
 
 void Agent::start_job(const JobDescription& job) {
@@ -304,7 +304,7 @@ void Agent::signal_everything(int signal) {
   if (scope_ != Scope::everything) return;
   std::set<pid_t> reached;
   for (const auto& rank : ranks_) reached.insert(rank->pid);
-  for (const pid_t pid : descendants(read_parents(), getpid())) {
+  for (const pid_t pid : descendants(read_processes(), getpid())) {
     // Members of the ranks' groups have it already; a second TERM could break an orderly end.
     if (signal == SIGKILL || reached.count(getpgid(pid)) == 0) kill(pid, signal);
   }
@@ -312,6 +312,12 @@ void Agent::signal_everything(int signal) {
 
 void Agent::signal_guarded(int signal) {
   for (const pid_t group : guarded_) kill(-group, signal);
+}
+
+bool Agent::guards_alive() const {
+  // They are somebody else's children now, who may take his time to reap them.
+  const ProcessMap processes = read_processes();
+  return std::any_of(guarded_.begin(), guarded_.end(), [&](pid_t group) { return has_group(processes, group); });
 }
 
 bool Agent::groups_alive() {
@@ -331,7 +337,7 @@ void Agent::check_finished() {
     if (!rank->reaped && !gave_up_) return;
   }
   if (groups_alive() && !gave_up_) return;
-  if (scope_ == Scope::everything && !gave_up_ && !descendants(read_parents(), getpid()).empty()) {
+  if (scope_ == Scope::everything && !gave_up_ && !descendants(read_processes(), getpid()).empty()) {
     if (ladder_.empty()) return;
     // The ranks are gone; what they left in sessions of its own has had its TERM.
     ladder_ = {SIGKILL};
@@ -345,7 +351,7 @@ void Agent::check_finished() {
       return;
   }
   if (gave_up_) channel_.send(FrameType::note, "some processes did not vanish after SIGKILL");
-  if (launcher_gone_ && !guard_over_ && std::any_of(guarded_.begin(), guarded_.end(), group_alive)) return;
+  if (launcher_gone_ && !guard_over_ && guards_alive()) return;
   done_ = true;
   loop_.cancel(step_timer_);
   channel_.send(FrameType::done);

@@ -57,6 +57,8 @@ class Agent {
   void signal_everything(int signal);
   void signal_guarded(int signal);
   bool groups_alive();
+  bool guards_alive() const;
+  void look_at_guarded();
   void check_finished();
 
   Loop& loop_;
@@ -68,7 +70,6 @@ class Agent {
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::unique_ptr<RankInput> input_;
   std::set<pid_t> guarded_;
-  std::vector<Fd> guard_ends_;  // pidfds of their leaders, once the launcher is gone
   uint64_t grace_ns_ = 3'000'000'000;
   Scope scope_ = Scope::nobody;
   std::vector<int> ladder_;  // signals still to be sent

@@ -5,27 +5,31 @@
 #include <dirent.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fstream>
 
 namespace tutti::launch {
 
-pid_t parent_in_stat(std::string_view line) {
+std::optional<Process> parse_stat(std::string_view line) {
   const size_t close = line.rfind(')');
-  if (close == std::string_view::npos || close + 4 >= line.size()) return -1;
+  if (close == std::string_view::npos || close + 4 >= line.size()) return std::nullopt;
   const char state = line[close + 2];
-  if (state == 'Z' || state == 'X') return -1;
-  const std::string_view rest = line.substr(close + 4);
-  pid_t parent = -1;
-  const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), parent);
-  return parsed.ec == std::errc() ? parent : -1;
+  if (state == 'Z' || state == 'X') return std::nullopt;
+  const char* const end = line.data() + line.size();
+  Process process;
+  const auto parent = std::from_chars(line.data() + close + 4, end, process.parent);
+  if (parent.ec != std::errc() || parent.ptr == end) return std::nullopt;
+  const auto group = std::from_chars(parent.ptr + 1, end, process.group);
+  if (group.ec != std::errc()) return std::nullopt;
+  return process;
 }
 
-ParentMap read_parents(const std::string& proc) {
-  ParentMap parents;
+ProcessMap read_processes(const std::string& proc) {
+  ProcessMap processes;
   DIR* const directory = opendir(proc.c_str());
-  if (directory == nullptr) return parents;
+  if (directory == nullptr) return processes;
   while (const dirent* const entry = readdir(directory)) {
     const char* const name = entry->d_name;
     pid_t pid = 0;
@@ -34,15 +38,15 @@ ParentMap read_parents(const std::string& proc) {
     std::ifstream file(proc + "/" + name + "/stat");
     std::string line;
     std::getline(file, line, '\0');
-    if (const pid_t parent = parent_in_stat(line); parent >= 0) parents[pid] = parent;
+    if (const std::optional<Process> process = parse_stat(line)) processes[pid] = *process;
   }
   closedir(directory);
-  return parents;
+  return processes;
 }
 
-std::vector<pid_t> descendants(const ParentMap& parents, pid_t root) {
+std::vector<pid_t> descendants(const ProcessMap& processes, pid_t root) {
   std::multimap<pid_t, pid_t> children;
-  for (const auto& [pid, parent] : parents) children.emplace(parent, pid);
+  for (const auto& [pid, process] : processes) children.emplace(process.parent, pid);
   std::vector<pid_t> found;
   pid_t next = root;
   for (size_t i = 0;; ++i) {
@@ -50,9 +54,13 @@ std::vector<pid_t> descendants(const ParentMap& parents, pid_t root) {
     for (auto child = first; child != last; ++child) {
       if (child->second != root) found.push_back(child->second);
     }
-    if (i == found.size() || found.size() > parents.size()) return found;
+    if (i == found.size() || found.size() > processes.size()) return found;
     next = found[i];
   }
+}
+
+bool has_group(const ProcessMap& processes, pid_t group) {
+  return std::any_of(processes.begin(), processes.end(), [group](const auto& entry) { return entry.second.group == group; });
 }
 
 bool group_alive(pid_t group) { return group > 0 && kill(-group, 0) == 0; }

@@ -406,7 +406,7 @@ void Supervisor::say_goodbyes() {
   for (const auto& link : links_) link->signal_child(SIGKILL);
   // Only when our agent was killed itself are there ranks' processes here that nobody has ended.
   if (outcome_.cause != Outcome::Cause::none && links_[0]->state != HostLink::State::done) {
-    for (const pid_t pid : descendants(read_parents(), getpid())) kill(pid, SIGKILL);
+    for (const pid_t pid : descendants(read_processes(), getpid())) kill(pid, SIGKILL);
   }
 }
 

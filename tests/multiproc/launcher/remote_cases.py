@@ -84,7 +84,7 @@ def several_hosts_that_never_answer(b):
 def host_that_ignores_term(b):
     body = "trap '' TERM; while :; do sleep 0.1; done"
     r = b.run(*loopback("-np", "1", "-H", "ha", "--launch-timeout", "200ms", "--grace", "300ms", "--rsh", rsh(b, body), "true"))
-    expect(r.code == 125 and r.seconds < 4 and not b.marked(), r)
+    expect(r.code == 125 and r.seconds < 4 and b.gone_within(1), r)
 
 
 def password_prompt(b):
@@ -149,6 +149,15 @@ def killed_launcher_leaves_nothing_elsewhere(b):
 def killed_launcher_leaves_no_waiting_ssh(b):
     job = b.start(*loopback("-np", "2", "-H", "ha,hb", "--rsh", rsh(b, "touch $host; sleep 100"), "true"))
     expect(wait_for(lambda: os.path.exists(b.path("ha")) and os.path.exists(b.path("hb")), 5), "not started")
+    job.kill()
+    b.finish(job)
+    expect(b.gone_within(3), "left behind:", b.marked())
+
+
+def killed_launcher_whose_own_ranks_have_ended(b):
+    job = b.start(*loopback("-np", "2", "-H", "localhost,ha", "--grace", "300ms", "--rsh", rsh(b, '"$@"'), "sh", "-c", "if [ $TUTTI_RANK = 0 ]; then echo $$ > first; exit 0; fi; trap '' TERM; touch up; while :; do sleep 0.1; done"))
+    expect(wait_for(lambda: os.path.exists(b.path("up")) and os.path.exists(b.path("first")) and open(b.path("first")).read(), 5), "not started")
+    expect(wait_for(lambda: not os.path.exists(f"/proc/{open(b.path('first')).read().strip()}"), 5), "rank 0 was not reaped")
     job.kill()
     b.finish(job)
     expect(b.gone_within(3), "left behind:", b.marked())

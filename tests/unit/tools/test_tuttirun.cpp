@@ -253,14 +253,19 @@ TEST_CASE("binding from a described machine", "[tuttirun]") {
 }
 
 TEST_CASE("process trees", "[tuttirun]") {
-  CHECK(parent_in_stat("12 (a b) c) S 7 1 2") == 7);
-  CHECK(parent_in_stat("12 (z) Z 7 1 2") == -1);
-  CHECK(parent_in_stat("garbage") == -1);
-  CHECK(parent_in_stat("1 (x)") == -1);
-  const ParentMap parents = {{2, 1}, {3, 2}, {4, 2}, {5, 4}, {6, 1}, {1, 0}};
-  CHECK(descendants(parents, 2) == std::vector<pid_t>{3, 4, 5});
-  CHECK(descendants(parents, 5).empty());
-  CHECK(descendants({{2, 3}, {3, 2}}, 2) == std::vector<pid_t>{3});  // a torn view of /proc must not loop
+  CHECK(parse_stat("12 (a b) c) S 7 9 2")->parent == 7);
+  CHECK(parse_stat("12 (a b) c) S 7 9 2")->group == 9);
+  CHECK_FALSE(parse_stat("12 (z) Z 7 1 2").has_value());
+  CHECK_FALSE(parse_stat("garbage").has_value());
+  CHECK_FALSE(parse_stat("1 (x)").has_value());
+  CHECK_FALSE(parse_stat("1 (x) S 7").has_value());
+  const ProcessMap processes = {{2, {1, 2}}, {3, {2, 2}}, {4, {2, 4}}, {5, {4, 4}}, {6, {1, 6}}, {1, {0, 1}}};
+  CHECK(descendants(processes, 2) == std::vector<pid_t>{3, 4, 5});
+  CHECK(descendants(processes, 5).empty());
+  CHECK(descendants({{2, {3, 2}}, {3, {2, 2}}}, 2) == std::vector<pid_t>{3});  // a torn view of /proc must not loop
+  CHECK(has_group(processes, 4));
+  CHECK_FALSE(has_group(processes, 5));
+  CHECK(read_processes().count(getpid()) == 1);
 }
 
 TEST_CASE("which address is offered to other hosts", "[tuttirun]") {

@@ -158,7 +158,7 @@ bool Agent::start_rank(const JobDescription& job, const std::vector<std::string>
   plan.secret_variable = "TUTTI_SECRET_FD";
   plan.environment = merge_environment(
       environment,
-      {fmt::format("TUTTI_RANK={}", plan.rank), fmt::format("TUTTI_SIZE={}", job.size),
+      {"TUTTI_LAUNCHER=tuttirun", fmt::format("TUTTI_RANK={}", plan.rank), fmt::format("TUTTI_SIZE={}", job.size),
        fmt::format("TUTTI_LOCAL_RANK={}", local_rank), fmt::format("TUTTI_LOCAL_SIZE={}", job.ranks.size()),
        fmt::format("TUTTI_JOB_ID={}", job.job_id), fmt::format("TUTTI_RENDEZVOUS={}", job.rendezvous)},
       {"TUTTI_SECRET", "TUTTI_SECRET_FILE", "TUTTI_SECRET_FD"});

@@ -60,7 +60,8 @@ std::vector<pid_t> descendants(const ProcessMap& processes, pid_t root) {
 }
 
 bool has_group(const ProcessMap& processes, pid_t group) {
-  return std::any_of(processes.begin(), processes.end(), [group](const auto& entry) { return entry.second.group == group; });
+  return std::any_of(processes.begin(), processes.end(),
+                     [group](const auto& entry) { return entry.second.group == group; });
 }
 
 bool group_alive(pid_t group) { return group > 0 && kill(-group, 0) == 0; }

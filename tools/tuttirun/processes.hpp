@@ -23,8 +23,8 @@ ProcessMap read_processes(const std::string& proc = "/proc");
 std::vector<pid_t> descendants(const ProcessMap& processes, pid_t root);
 bool has_group(const ProcessMap& processes, pid_t group);
 
-/// A line of /proc/<pid>/stat, whose second field, the program's name, may hold blanks and brackets. nullopt: a zombie, or not
-/// such a line.
+/// A line of /proc/<pid>/stat, whose second field, the program's name, may hold blanks and brackets. nullopt: a zombie,
+/// or not such a line.
 std::optional<Process> parse_stat(std::string_view line);
 
 /// Whether the process group still has a member, zombies included.

@@ -157,7 +157,8 @@ Status Supervisor::start_rendezvous() {
     TUTTI_TRY(chosen.status());
     address = std::move(chosen).value();
   }
-  Result<std::unique_ptr<Rendezvous>> started = Rendezvous::start(loop_, address, secret_, job_id_, options_.ranks);
+  Result<std::unique_ptr<Rendezvous>> started =
+      Rendezvous::start(loop_, address, secret_, job_id_, [this](std::string_view line) { output_.say(line); });
   TUTTI_TRY(started.status());
   rendezvous_ = std::move(started).value();
   return Status();

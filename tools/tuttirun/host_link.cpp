@@ -23,7 +23,7 @@ constexpr uint64_t kLagNs = 500'000'000;
 bool plain(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("/._-+@%,:").find(c) != std::string_view::npos;
+           std::string_view("/._-+@%,:=").find(c) != std::string_view::npos;
   });
 }
 

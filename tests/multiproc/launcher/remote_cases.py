@@ -17,7 +17,7 @@ PYTHON = sys.executable
 
 def rsh(b, body='exec "$@"'):
     """A command that takes a host and a command as ssh does. `body` is shell, $host is set."""
-    return b.write("rsh", f"#!/bin/sh\nhost=$1; shift; export FAKE_HOST=$host\n{body}\n", 0o755)
+    return b.write("onhost", f"#!/bin/sh\nhost=$1; shift; export FAKE_HOST=$host\n{body}\n", 0o755)
 
 
 def loopback(*args):
@@ -130,6 +130,14 @@ def failure_names_the_host(b):
 def replaceable_by_a_variable_and_a_template(b):
     b.write("rsh2", '#!/bin/sh\n[ "$1" = "-p 22" ] && [ "$2" = "user@ha" ] || exit 9\nshift 2; exec "$@"\n', 0o755)
     r = b.run(*loopback("-np", "1", "-H", "ha", "echo", "x"), env={"TUTTI_RSH": f"{b.path('rsh2')} '-p 22' user@{{host}}"})
+    expect(r.code == 0 and r.out == "x\n", r)
+
+
+def odd_paths_survive_a_remote_shell(b):
+    # As sshd does: one string for a shell.
+    b.write("ssh", '#!/bin/sh\nshift\nexec sh -c "$*"\n', 0o755)
+    os.symlink(b.program, b.path("it's a $(path)"))
+    r = b.run(*loopback("-np", "1", "-H", "ha", "--rsh", b.path("ssh"), "--agent-path", b.path("it's a $(path)"), "echo", "x"))
     expect(r.code == 0 and r.out == "x\n", r)
 
 

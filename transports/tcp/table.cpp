@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+// The C face: checks, calls in, lets no exception out.
+
+#include <memory>
+
+#include "endpoint.hpp"
+
+#ifndef TUTTI_TP_ENTRY
+#define TUTTI_TP_ENTRY tutti_transport_entry
+#endif
+
+struct tutti_tp_endpoint {
+  explicit tutti_tp_endpoint(const tutti_tp_open_t& arguments) : endpoint(arguments) {}
+  tutti::tcp::Endpoint endpoint;
+};
+
+namespace tutti::tcp {
+namespace {
+
+template <class Body>
+tutti_status_t guarded(Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return TUTTI_ERR_MEMORY;
+  } catch (...) {
+    return TUTTI_ERR_INTERNAL;
+  }
+}
+
+tutti_status_t table_open(const tutti_tp_open_t* arguments, tutti_tp_endpoint_t** endpoint) {
+  return guarded([&]() -> tutti_status_t {
+    if (arguments->struct_size < sizeof(tutti_tp_open_t) || arguments->rank >= arguments->size) return TUTTI_ERR_ARGUMENT;
+    auto made = std::make_unique<tutti_tp_endpoint>(*arguments);
+    const tutti_status_t status = made->endpoint.open(arguments->bind_addresses);
+    if (status == TUTTI_OK) *endpoint = made.release();
+    return status;
+  });
+}
+
+tutti_status_t table_address(tutti_tp_endpoint_t* endpoint, void* buffer, size_t capacity, size_t* bytes) {
+  return guarded([&] { return endpoint->endpoint.address(buffer, capacity, bytes); });
+}
+
+tutti_status_t table_set_peer(tutti_tp_endpoint_t* endpoint, uint32_t peer, const void* address, size_t bytes) {
+  return guarded([&] { return endpoint->endpoint.set_peer(peer, address, bytes); });
+}
+
+tutti_status_t table_start(tutti_tp_endpoint_t* endpoint) {
+  return guarded([&] { return endpoint->endpoint.start(); });
+}
+
+tutti_status_t table_link(tutti_tp_endpoint_t* endpoint, uint32_t peer, tutti_tp_link_t* link) {
+  return guarded([&] { return endpoint->endpoint.link_info(peer, link); });
+}
+
+tutti_status_t table_connect(tutti_tp_endpoint_t* endpoint, uint32_t peer) {
+  return guarded([&] { return endpoint->endpoint.connect(peer); });
+}
+
+void table_close(tutti_tp_endpoint_t* endpoint) {
+  (void)guarded([&]() -> tutti_status_t {
+    endpoint->endpoint.close();
+    return TUTTI_OK;
+  });
+  delete endpoint;
+}
+
+void table_cut(tutti_tp_endpoint_t* endpoint, uint32_t peer) {
+  (void)guarded([&]() -> tutti_status_t {
+    endpoint->endpoint.cut(peer);
+    return TUTTI_OK;
+  });
+}
+
+tutti_status_t table_channel_open(tutti_tp_endpoint_t* endpoint, uint32_t peer, uint64_t id, int direction, int slots,
+                                  tutti_tp_channel_t** channel) {
+  if (slots != 0) return TUTTI_ERR_UNSUPPORTED;
+  if (direction != TUTTI_TP_SEND && direction != TUTTI_TP_RECV) return TUTTI_ERR_ARGUMENT;
+  return guarded([&] { return endpoint->endpoint.channel_open(peer, id, direction, channel); });
+}
+
+void table_channel_close(tutti_tp_channel_t* channel) {
+  const auto close = [&]() -> tutti_status_t {
+    channel->link->close_channel(channel);
+    return TUTTI_OK;
+  };
+  if (guarded(close) == TUTTI_OK) return;
+  // No memory for the rest of a half-written frame: the link cannot be continued, and then needs none.
+  Link* link = channel->link;
+  (void)guarded([&]() -> tutti_status_t {
+    link->fail(TUTTI_TP_GONE_FAILED, "out of memory");
+    return TUTTI_OK;
+  });
+  (void)guarded(close);
+}
+
+/// A link whose state an exception left in the middle cannot be trusted.
+tutti_status_t guarded_on(Link* link, tutti_status_t status) {
+  if (status != TUTTI_ERR_MEMORY && status != TUTTI_ERR_INTERNAL) return status;
+  (void)guarded([&]() -> tutti_status_t {
+    link->fail(TUTTI_TP_GONE_FAILED, "out of memory");
+    return TUTTI_OK;
+  });
+  return status;
+}
+
+tutti_status_t table_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
+  if (channel->direction != TUTTI_TP_SEND) return TUTTI_ERR_ARGUMENT;
+  return guarded_on(channel->link, guarded([&] {
+                      return channel->link->post_send(*static_cast<Outbound*>(channel), data, bytes, op);
+                    }));
+}
+
+tutti_status_t table_post_recv(tutti_tp_channel_t* channel, void* data, uint64_t capacity, tutti_tp_op_t* op) {
+  if (channel->direction != TUTTI_TP_RECV) return TUTTI_ERR_ARGUMENT;
+  return guarded_on(channel->link, guarded([&] {
+                      return channel->link->post_recv(*static_cast<Inbound*>(channel), data, capacity, op);
+                    }));
+}
+
+tutti_status_t table_notify(tutti_tp_endpoint_t* endpoint, uint32_t peer, const void* notice, size_t bytes) {
+  return guarded([&] { return endpoint->endpoint.notify(peer, notice, bytes); });
+}
+
+uint32_t table_progress(tutti_tp_endpoint_t* endpoint) {
+  uint32_t events = 0;
+  (void)guarded([&]() -> tutti_status_t {
+    events = endpoint->endpoint.progress();
+    return TUTTI_OK;
+  });
+  return events;
+}
+
+int table_fd(tutti_tp_endpoint_t* endpoint) { return endpoint->endpoint.fd(); }
+
+void table_arm(tutti_tp_endpoint_t* endpoint) { endpoint->endpoint.arm(); }
+
+void table_disarm(tutti_tp_endpoint_t*) {}  // the descriptor is level-triggered and costs nothing meanwhile
+
+tutti_status_t table_counter(tutti_tp_endpoint_t* endpoint, uint32_t index, const char** name, uint64_t* value) {
+  return endpoint->endpoint.counter(index, name, value);
+}
+
+constexpr tutti_tp_table_t make_table() {
+  tutti_tp_table_t table{};
+  table.struct_size = sizeof(tutti_tp_table_t);
+  table.abi_version = TUTTI_TP_ABI_VERSION;
+  table.name = "tcp";
+  table.description = "TCP sockets over IPv4 and IPv6";
+  table.caps = TUTTI_TP_CAP_MESSAGES;
+  table.open = table_open;
+  table.address = table_address;
+  table.set_peer = table_set_peer;
+  table.start = table_start;
+  table.link = table_link;
+  table.connect = table_connect;
+  table.close = table_close;
+  table.cut = table_cut;
+  table.channel_open = table_channel_open;
+  table.channel_close = table_channel_close;
+  table.post_send = table_post_send;
+  table.post_recv = table_post_recv;
+  table.notify = table_notify;
+  table.progress = table_progress;
+  table.fd = table_fd;
+  table.arm = table_arm;
+  table.disarm = table_disarm;
+  table.counter = table_counter;
+  return table;
+}
+
+constexpr tutti_tp_table_t kTable = make_table();
+
+}  // namespace
+}  // namespace tutti::tcp
+
+extern "C" __attribute__((visibility("default"))) const tutti_tp_table_t* TUTTI_TP_ENTRY(uint32_t host_abi_version);
+
+extern "C" const tutti_tp_table_t* TUTTI_TP_ENTRY(uint32_t host_abi_version) {
+  constexpr uint64_t kMine = TUTTI_TP_ABI_VERSION;
+  return uint64_t{host_abi_version} + 1 > kMine ? &tutti::tcp::kTable : nullptr;
+}

@@ -262,6 +262,8 @@ void Endpoint::arm() {
 
 void Endpoint::close() {
   closing_ = true;
+  // Taken out by name: a forked child may hold copies of the sockets, which would keep them in the epoll set.
+  for (const auto& listener : listeners_) poller_.remove(listener->fd());
   listeners_.clear();
   for (auto entry = attempts_.begin(); entry != attempts_.end();) {
     const std::uint32_t peer = (entry++)->first;

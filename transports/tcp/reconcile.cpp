@@ -144,8 +144,10 @@ Verdict Endpoint::decide(Negotiation& negotiation) {
   const std::uint32_t peer = handshake.peer();
   Link* link = link_of(peer);
   if (link == nullptr || link->state() != LinkState::kDown || closing_) return Verdict::kRefuse;
+  Contact contact;
+  decode_contact(peers_[peer].contact.data(), peers_[peer].contact.size(), &contact);
+  if (contact.incarnation != handshake.peer_incarnation()) return Verdict::kRefuse;
   Attempt& attempt = attempt_of(peer);
-  if (attempt.contact.incarnation != handshake.peer_incarnation()) return Verdict::kRefuse;
   if (attempt.outgoing != nullptr && identity_.rank < peer && attempt.outgoing->handshake().committed()) {
     return Verdict::kYield;
   }

@@ -102,7 +102,7 @@ class ValueRing {
 
  private:
   void grow() {
-    const std::uint64_t capacity = std::max<std::uint64_t>(capacity_ * 2, 16);
+    const std::uint64_t capacity = std::max<std::uint64_t>(capacity_ * 2, 4);
     auto* data = reinterpret_cast<T*>(host_->allocate(capacity * sizeof(T)));
     for (std::uint64_t i = 0; i < size_; ++i) data[i] = (*this)[i];
     host_->release(data_, capacity_ * sizeof(T));

@@ -24,6 +24,7 @@ void Descriptor::close() {
 
 void Descriptor::reset_connection() {
   if (fd_ < 0) return;
+  ::shutdown(fd_, SHUT_RDWR);  // ends it even if a forked child holds a copy
   const linger now = {1, 0};
   ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
   close();

@@ -213,6 +213,15 @@ TEST_CASE("a peer that cannot be reached is reported with the address tried", "[
   CHECK(tp().connect(job[0], 1) == TUTTI_ERR_CONNECT);
 }
 
+TEST_CASE("a peer that is no more is given up long before the timeout", "[tcp]") {
+  Job job(Job::with("connect_timeout", "60000000000"));
+  job.close(1);
+  CHECK(tp().connect(job[0], 1) == TUTTI_TP_AGAIN);
+  REQUIRE(job.until([&] { return !job.host(0).gone.empty(); }, 20));
+  CHECK(job.host(0).gone[0].cause == TUTTI_TP_GONE_UNREACHABLE);
+  CHECK_THAT(job.host(0).gone[0].text, Catch::Contains("nobody listens") && Catch::Contains("refused"));
+}
+
 TEST_CASE("strangers are dropped, logged, and disturb neither data nor newcomers", "[tcp]") {
   Job::Options options;
   options.ranks = 3;

@@ -34,6 +34,13 @@ struct SettingInfo {
 };
 std::span<const SettingInfo> all_settings() noexcept;
 
+/// TUTTI_ variables that are not settings: what tuttirun tells its processes beside the settings above, and what the build
+/// and tests use. They are no error in an environment; everything else with the prefix must be a setting.
+inline constexpr std::string_view kLauncherVariables[] = {
+    "TUTTI_LAUNCHER", "TUTTI_LAUNCHER_FD", "TUTTI_LOCAL_RANK", "TUTTI_LOCAL_SIZE", "TUTTI_NODE_RANK", "TUTTI_NODE_COUNT", "TUTTI_RSH",
+};
+inline constexpr std::string_view kTestVariablePrefix = "TUTTI_TEST_";
+
 /// Values of all settings. A value type: copied into each context. Precedence: API, environment, default.
 class Config {
  public:
@@ -54,8 +61,11 @@ class Config {
   uint64_t duration_ns(Setting setting) const;
   const std::string& choice(Setting setting) const;
 
-  /// The value as text, for any type, by name: what plugins and tutti-info see. nullopt: no such setting.
+  /// The value in the plugin ABI's spelling, by name: bytes as a plain number, durations in nanoseconds, flags 0 or 1.
+  /// nullopt: no such setting.
   std::optional<std::string> lookup(std::string_view name) const;
+  /// The value as its source wrote it ("256K"), for people.
+  const std::string& as_written(Setting setting) const;
   SettingSource source(Setting setting) const;
 
  private:

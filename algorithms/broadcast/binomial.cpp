@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include <bit>
+#include <vector>
+
+#include "../registry.hpp"
+#include "schedule/builder.hpp"
+
+/// Ranks are numbered from the root. In the tree a rank's parent is its number without the lowest bit set; its children add one
+/// bit below that, the farthest first, as its subtree is the deepest.
+namespace tutti {
+namespace {
+
+enum : size_t { kSegmentBytes };
+constexpr ParameterInfo kParameters[] = {
+    {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
+};
+
+Schedule build(const PlanRequest& request) {
+  const uint32_t size = request.shape.size;
+  const uint32_t number = (request.rank + size - request.root) % size;
+  const auto rank_of = [&](uint32_t n) { return static_cast<uint32_t>((uint64_t{n} + request.root) % size); };
+  ScheduleBuilder plan(Collective::broadcast, request);
+  const LaneBuilder lane = plan.lane(request.parameters[kSegmentBytes]);
+
+  const uint32_t span = number == 0 ? std::bit_ceil(size) : number & (~number + 1);
+  std::vector<uint32_t> children;
+  for (uint32_t bit = span / 2; bit > 0; bit /= 2) {
+    if (number + bit < size) children.push_back(rank_of(number + bit));
+  }
+  if (number != 0) {
+    lane.forward(rank_of(number - span), output(), children);
+  } else {
+    for (const uint32_t child : children) lane.send(child, output());
+  }
+  return plan.take();
+}
+
+double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
+  const double rounds = std::bit_width(shape.size - 1);
+  return rounds * (model.latency_ns + 2 * model.step_ns + static_cast<double>(bytes) * model.ns_per_byte);
+}
+
+}  // namespace
+
+const AlgorithmInfo kBroadcastBinomial = {
+    Collective::broadcast,
+    "binomial",
+    "down a binomial tree; fewest rounds, for small data",
+    "R. Thakur, R. Rabenseifner, W. Gropp: Optimization of Collective Communication Operations in MPICH, IJHPCA 19 (2005)",
+    kParameters,
+    1,
+    UINT32_MAX,
+    false,
+    false,
+    cost_ns,
+    build,
+};
+
+}  // namespace tutti

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "registry.hpp"
+
+#include <array>
+
+namespace tutti {
+namespace {
+
+constexpr std::array<const AlgorithmInfo*, 6> kAlgorithms = {
+    &kAllreduceRecursiveDoubling, &kAllreduceRing,        &kAllreduceTree,
+    &kBroadcastBinomial,          &kBroadcastChain,       &kBarrierDissemination,
+};
+
+}  // namespace
+
+std::span<const AlgorithmInfo* const> all_algorithms() noexcept { return kAlgorithms; }
+
+const AlgorithmInfo* find_algorithm(Collective collective, std::string_view name) noexcept {
+  for (const AlgorithmInfo* info : kAlgorithms) {
+    if (info->collective == collective && info->name == name) return info;
+  }
+  return nullptr;
+}
+
+}  // namespace tutti

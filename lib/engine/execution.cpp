@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/execution.hpp"
+
+#include <algorithm>
+
+namespace tutti {
+
+Status Execution::start(Plan& plan, const Bindings& bindings) {
+  plan_ = &plan;
+  bindings_ = bindings;
+  status_ = Status();
+  outstanding_ = 0;
+  const Program& program = plan.program_;
+  for (size_t d = 0; d < program.divisors.size(); ++d) {
+    plan.quotient_[d] = bindings.count / program.divisors[d];
+    plan.remainder_[d] = bindings.count % program.divisors[d];
+  }
+  if (program.uses_scratch && plan.scratch_.size() < bindings.count * bindings.element_bytes)
+    plan.scratch_.resize(bindings.count * bindings.element_bytes);
+  // Buffers are written through output and scratch only; a program never names input as a destination (the verifier proves it).
+  buffers_[0] = const_cast<std::byte*>(static_cast<const std::byte*>(bindings.input));
+  buffers_[1] = static_cast<std::byte*>(bindings.output);
+  buffers_[2] = plan.scratch_.data();
+  lanes_.resize(program.lanes.size());
+  lanes_left_ = 0;
+  for (size_t l = 0; l < lanes_.size(); ++l) {
+    const uint64_t segment = std::max<uint64_t>(1, program.lanes[l].segment_bytes / bindings.element_bytes);
+    uint64_t longest = 0;
+    for (const Plan::Width& width : plan.lanes_[l].widths)
+      longest = std::max(longest, width.width * plan.quotient_[width.divisor] +
+                                      std::min<uint64_t>(width.width, plan.remainder_[width.divisor]));
+    uint64_t iterations = (longest + segment - 1) / segment;
+    if (plan.lanes_[l].signals) iterations = std::max<uint64_t>(iterations, 1);
+    lanes_[l] = LaneState{iterations, 0, 0, 0, iterations == 0};
+    lanes_left_ += iterations != 0;
+  }
+  return Status();
+}
+
+Execution::Outcome Execution::advance(bool& moved) {
+  for (uint32_t l = 0; l < lanes_.size() && lanes_left_ > 0; ++l) {
+    if (lanes_[l].done) continue;
+    if (advance_lane(l, moved)) {
+      lanes_[l].done = true;
+      --lanes_left_;
+    }
+    if (!status_.ok()) return Outcome::failed;
+  }
+  if (lanes_left_ > 0) return Outcome::blocked;
+  if (outstanding_ > 0 && !drained()) return status_.ok() ? Outcome::blocked : Outcome::failed;
+  return Outcome::done;
+}
+
+bool Execution::advance_lane(uint32_t lane_index, bool& moved) {
+  const ProgramLane& lane = plan_->program_.lanes[lane_index];
+  const Plan::LaneTable& table = plan_->lanes_[lane_index];
+  LaneState& state = lanes_[lane_index];
+  const ProgramStep* steps = plan_->program_.steps.data() + lane.first_step;
+  const uint64_t end = state.iterations + lane.max_lag;
+  while (state.iteration < end) {
+    while (state.step < lane.step_count && table.lag_from[state.step] <= state.iteration) {
+      const ProgramStep& step = steps[state.step];
+      if (state.iteration >= step.lag && state.iteration - step.lag < state.iterations) {
+        const StepResult result = run_step(step, lane, state.iteration - step.lag);
+        if (result != StepResult::done) return false;
+        moved = true;
+      }
+      ++state.step;
+    }
+    ++state.iteration;
+    while (state.first_live < lane.step_count &&
+           state.iteration >= state.iterations + steps[state.first_live].lag)
+      ++state.first_live;
+    state.step = state.first_live;
+  }
+  return true;
+}
+
+uint64_t Execution::chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
+  const uint64_t length = bound(operand.divisor, operand.last) - bound(operand.divisor, operand.first);
+  const uint64_t from = chunk * segment;
+  return from >= length ? 0 : std::min(segment, length - from);
+}
+
+std::byte* Execution::local(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
+  if (operand.divisor == ProgramOperand::kNoData) return nullptr;
+  return buffers_[static_cast<size_t>(operand.buffer)] +
+         (bound(operand.divisor, operand.first) + chunk * segment) * bindings_.element_bytes;
+}
+
+std::byte* Execution::memory(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
+  if (operand.kind == ProgramOperand::Kind::local) return local(operand, segment, chunk);
+  const Stage& stage = plan_->program_.stages[operand.index];
+  return plan_->stages_[operand.index].get() + (chunk & (stage.depth - 1u)) * plan_->stage_segment_bytes_[operand.index];
+}
+
+Execution::StepResult Execution::run_step(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk) {
+  switch (step.verb) {
+    case Verb::fold: return fold(step, lane, chunk);
+    case Verb::post_send:
+    case Verb::post_recv: return post(step, lane, chunk);
+    case Verb::await_sent:
+    case Verb::await_received: return await(step, chunk);
+  }
+  return fail(error(TUTTI_ERR_INTERNAL, "program of rank {} has an unknown verb", plan_->program_.rank));
+}
+
+Execution::StepResult Execution::resolve(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk, uint64_t bytes,
+                                         void** places) {
+  const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / bindings_.element_bytes);
+  const ProgramOperand* operands = plan_->program_.operands.data() + step.first_operand;
+  const uint32_t operand_count = uint32_t{step.source_count} + step.destination_count;
+  for (uint32_t i = 0; i < operand_count; ++i) {
+    if (operands[i].kind != ProgramOperand::Kind::slot) {
+      places[i] = memory(operands[i], segment, chunk);
+      continue;
+    }
+    const ChannelHandle& channel = *plan_->channels_[operands[i].index];
+    tutti_status_t status;
+    uint64_t got_bytes = bytes;
+    if (i < step.source_count) {
+      const void* slot = nullptr;
+      status = channel.table->slot_peek(channel.channel, &slot, &got_bytes);
+      places[i] = const_cast<void*>(slot);
+    } else {
+      status = channel.table->slot_reserve(channel.channel, bytes, &places[i]);
+    }
+    if (status == TUTTI_TP_AGAIN) return StepResult::blocked;
+    if (status != TUTTI_OK)
+      return fail(error(status, "{}: link to rank {} failed", channel.table->name, channel.peer));
+    if (got_bytes != bytes)
+      return fail(error(TUTTI_ERR_MISMATCH,
+                        "{}: rank {} sent {} bytes where {} were expected: the ranks' calls differ in kind, count or type",
+                        name(plan_->program_.collective), channel.peer, got_bytes, bytes));
+  }
+  return StepResult::done;
+}
+
+Execution::StepResult Execution::publish(const ProgramStep& step, uint64_t bytes) {
+  const ProgramOperand* operands = plan_->program_.operands.data() + step.first_operand;
+  const uint32_t operand_count = uint32_t{step.source_count} + step.destination_count;
+  for (uint32_t i = 0; i < operand_count; ++i) {
+    if (operands[i].kind != ProgramOperand::Kind::slot) continue;
+    const ChannelHandle& channel = *plan_->channels_[operands[i].index];
+    const tutti_status_t status = i < step.source_count ? channel.table->slot_release(channel.channel)
+                                                        : channel.table->slot_commit(channel.channel, bytes);
+    if (status != TUTTI_OK)
+      return fail(error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: link to rank {} failed", channel.table->name,
+                        channel.peer));
+  }
+  return StepResult::done;
+}
+
+Execution::StepResult Execution::fold(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk) {
+  const ProgramOperand* operands = plan_->program_.operands.data() + step.first_operand;
+  const bool signal = operands[0].divisor == ProgramOperand::kNoData;
+  if (signal && chunk > 0) return StepResult::done;
+  const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / bindings_.element_bytes);
+  const uint64_t elements = signal ? 0 : chunk_elements(operands[0], segment, chunk);
+  if (elements == 0 && !signal) return StepResult::done;
+  const uint64_t bytes = elements * bindings_.element_bytes;
+  void* places[kMaxOperands];
+  if (const StepResult result = resolve(step, lane, chunk, bytes, places); result != StepResult::done) return result;
+  if (elements > 0 && step.destination_count > 0) {
+    void** destinations = places + step.source_count;
+    const uint64_t divisor = step.finalize ? bindings_.divisor : 1;
+    if (step.source_count == 1 && divisor <= 1)
+      copy_bytes(destinations, step.destination_count, places[0], bytes);
+    else
+      bindings_.fold(destinations, step.destination_count, places, step.source_count, elements, divisor);
+  }
+  return publish(step, bytes);
+}
+
+Execution::StepResult Execution::post(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk) {
+  const ProgramOperand& operand = plan_->program_.operands[step.first_operand];
+  const bool signal = operand.divisor == ProgramOperand::kNoData;
+  if (signal && chunk > 0) return StepResult::done;
+  const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / bindings_.element_bytes);
+  const uint64_t elements = signal ? 0 : chunk_elements(operand, segment, chunk);
+  if (elements == 0 && !signal) return StepResult::done;
+  std::vector<Ticket>& ring = plan_->tickets_[step.pending];
+  Ticket& ticket = ring[chunk & (ring.size() - 1)];
+  if (ticket.posted)
+    if (const StepResult result = settle(ticket); result != StepResult::done) return result;
+  const ChannelHandle& channel = *plan_->channels_[step.channel];
+  const uint64_t bytes = elements * bindings_.element_bytes;
+  std::byte* place = signal ? nullptr : memory(operand, segment, chunk);
+  ticket.op = tutti_tp_op_t{};
+  const tutti_status_t status = step.verb == Verb::post_send
+                                    ? channel.table->post_send(channel.channel, place, bytes, &ticket.op)
+                                    : channel.table->post_recv(channel.channel, place, bytes, &ticket.op);
+  if (status == TUTTI_TP_AGAIN) return StepResult::blocked;
+  if (status != TUTTI_OK)
+    return fail(error(status, "{}: link to rank {} failed", channel.table->name, channel.peer));
+  ticket.posted = true;
+  ticket.bytes = bytes;
+  ++outstanding_;
+  return StepResult::done;
+}
+
+Execution::StepResult Execution::await(const ProgramStep& step, uint64_t chunk) {
+  std::vector<Ticket>& ring = plan_->tickets_[step.pending];
+  Ticket& ticket = ring[chunk & (ring.size() - 1)];
+  return ticket.posted ? settle(ticket) : StepResult::done;
+}
+
+Execution::StepResult Execution::settle(Ticket& ticket) {
+  if (!ticket.op.done) return StepResult::blocked;
+  ticket.posted = false;
+  --outstanding_;
+  const tutti_status_t status = ticket.op.status;
+  if (status == TUTTI_ERR_TRUNCATED || (status == TUTTI_OK && ticket.op.bytes != ticket.bytes))
+    return fail(error(TUTTI_ERR_MISMATCH,
+                      "{}: a peer sent {} bytes where {} were expected: the ranks' calls differ in kind, count or type",
+                      name(plan_->program_.collective), ticket.op.bytes, ticket.bytes));
+  if (status != TUTTI_OK) return fail(error(status, "{}: a transfer failed", name(plan_->program_.collective)));
+  return StepResult::done;
+}
+
+Execution::StepResult Execution::fail(Status status) {
+  if (status_.ok()) status_ = std::move(status);
+  return StepResult::failed;
+}
+
+bool Execution::drained() {
+  for (std::vector<Ticket>& ring : plan_->tickets_)
+    for (Ticket& ticket : ring)
+      if (ticket.posted && settle(ticket) != StepResult::done) return false;
+  return true;
+}
+
+std::vector<uint32_t> Execution::waiting_for() const {
+  std::vector<uint32_t> peers;
+  if (!plan_) return peers;
+  const Program& program = plan_->program_;
+  for (size_t l = 0; l < lanes_.size(); ++l) {
+    if (lanes_[l].done || lanes_[l].step >= program.lanes[l].step_count) continue;
+    const ProgramStep& step = program.steps[program.lanes[l].first_step + lanes_[l].step];
+    if (step.verb == Verb::fold) {
+      for (uint32_t i = 0; i < uint32_t{step.source_count} + step.destination_count; ++i) {
+        const ProgramOperand& operand = program.operands[step.first_operand + i];
+        if (operand.kind == ProgramOperand::Kind::slot) peers.push_back(plan_->channels_[operand.index]->peer);
+      }
+      continue;
+    }
+    for (const ProgramStep& other : program.steps)  // the post that this await belongs to, or the post itself
+      if ((other.verb == Verb::post_send || other.verb == Verb::post_recv) && other.pending == step.pending)
+        peers.push_back(plan_->channels_[other.channel]->peer);
+  }
+  if (lanes_left_ == 0 && outstanding_ > 0)
+    for (const ProgramStep& step : program.steps)
+      if (step.verb == Verb::post_send || step.verb == Verb::post_recv)
+        for (const Ticket& ticket : plan_->tickets_[step.pending])
+          if (ticket.posted && !ticket.op.done) peers.push_back(plan_->channels_[step.channel]->peer);
+  return peers;
+}
+
+void Execution::abandon() noexcept {
+  if (plan_)
+    for (std::vector<Ticket>& ring : plan_->tickets_)
+      for (Ticket& ticket : ring) ticket.posted = false;
+  outstanding_ = 0;
+  lanes_left_ = 0;
+}
+
+}  // namespace tutti

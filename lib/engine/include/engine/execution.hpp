@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/status.hpp"
+#include "engine/plan.hpp"
+
+namespace tutti {
+
+/// One run of a Plan: a resumable interpreter. Its position (iteration, step) in each lane is its whole state, so that blocking,
+/// non-blocking and simulated calls are the same code. Driven by one thread at a time.
+class Execution {
+ public:
+  enum class Outcome : uint8_t { done, blocked, failed };
+
+  /// Binds arguments; touches no channel. The plan must not be running.
+  Status start(Plan& plan, const Bindings& bindings);
+  /// Goes as far as possible without blocking. `moved` tells whether anything was done. After `failed` status() says why; then
+  /// the communicator's channels must be closed before the caller's buffers are given back.
+  Outcome advance(bool& moved);
+  const Status& status() const noexcept { return status_; }
+  /// World ranks that the run waits for now (one a lane at most), for diagnosis and for peers that left.
+  std::vector<uint32_t> waiting_for() const;
+  /// Forgets everything posted (its channels have been closed).
+  void abandon() noexcept;
+
+  static constexpr uint32_t kMaxLanes = 64;
+  static constexpr uint32_t kMaxOperands = 64;
+
+ private:
+  struct LaneState {
+    uint64_t iterations = 0;  // chunks
+    uint64_t iteration = 0;
+    uint32_t step = 0;        // within the lane
+    uint32_t first_live = 0;  // steps before it have done all their chunks
+    bool done = false;
+  };
+  enum class StepResult : uint8_t { done, blocked, failed };
+
+  bool advance_lane(uint32_t lane_index, bool& moved);  // true: lane done
+  StepResult run_step(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk);
+  StepResult fold(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk);
+  StepResult post(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk);
+  StepResult await(const ProgramStep& step, uint64_t chunk);
+  StepResult resolve(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk, uint64_t bytes, void** places);
+  StepResult publish(const ProgramStep& step, uint64_t bytes);
+  StepResult settle(Ticket& ticket);
+  StepResult fail(Status status);
+  bool drained();
+  uint64_t chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
+  uint64_t bound(uint16_t divisor, uint32_t index) const noexcept {
+    return index * plan_->quotient_[divisor] + std::min<uint64_t>(index, plan_->remainder_[divisor]);
+  }
+  std::byte* local(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
+  std::byte* memory(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
+
+  Plan* plan_ = nullptr;
+  Bindings bindings_;
+  std::byte* buffers_[3] = {};
+  std::vector<LaneState> lanes_;
+  uint32_t lanes_left_ = 0;
+  uint32_t outstanding_ = 0;  // tickets posted and not yet settled
+  Status status_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "engine/operation.hpp"
+#include "engine/plan.hpp"
+
+namespace tutti {
+
+/// A send or receive between two ranks. Completed by its PointToPoint.
+class MessageOperation final : public Operation {
+ public:
+  void bind_send(const void* data, uint64_t bytes, uint32_t peer, int32_t tag) {
+    data_ = const_cast<void*>(data);
+    bytes_ = bytes;
+    peer_ = peer;
+    tag_ = tag;
+    sending_ = true;
+  }
+  void bind_recv(void* data, uint64_t capacity_bytes, uint32_t peer, int32_t tag) {
+    bind_send(data, capacity_bytes, peer, tag);
+    sending_ = false;
+  }
+  bool sending() const noexcept { return sending_; }
+  uint64_t received_bytes() const noexcept { return received_bytes_; }
+
+  Execution::Outcome advance(bool&) override { return Execution::Outcome::blocked; }  // driven by PointToPoint
+  Status failure() const override { return Status(); }
+  std::vector<uint32_t> waiting_for() const override { return {}; }
+  void abandon() noexcept override {}
+
+ private:
+  friend class PointToPoint;
+  void* data_ = nullptr;
+  uint64_t bytes_ = 0;
+  uint32_t peer_ = 0;
+  int32_t tag_ = 0;
+  bool sending_ = true;
+  uint64_t received_bytes_ = 0;
+};
+
+/// Tagged messages between the ranks of one group, over one channel per pair and direction. A message is a head (tag, length, and
+/// the payload itself when it is short) and, when it is longer, a body. The receiver takes a message off the channel only while
+/// a receive from that peer is posted, so a sender that runs ahead is held back by the transport, not buffered here; a message
+/// whose tag nobody awaits yet is set aside so that later ones can be matched: messages with one tag never overtake each other.
+class PointToPoint {
+ public:
+  PointToPoint(ChannelSet& channels, uint32_t rank);
+
+  /// Takes over an operation (driver only). Completion is told by `finish`.
+  void submit(MessageOperation& operation);
+  /// Drives everything; calls finish(operation, status) for each one that ended.
+  template <class Finish>
+  void advance(bool& moved, Finish&& finish);
+  bool idle() const noexcept { return active_ == 0; }
+  std::vector<uint32_t> waiting_for() const;
+  /// Ends all operations with `status`; the channels are closed.
+  template <class Finish>
+  void fail_all(const Status& status, Finish&& finish);
+  /// Ends operations whose deadline has passed or that wait for `peer` (world rank).
+  bool any_deadline_passed(const Clock& clock) const;
+  uint64_t unexpected_bytes() const noexcept { return unexpected_bytes_; }
+
+  static constexpr uint64_t kShortBytes = 1008;                 ///< carried in the head
+  static constexpr uint64_t kUnexpectedLimitBytes = 64u << 20;  ///< set aside at most, per group
+
+ private:
+  struct Head {
+    uint64_t bytes;
+    int32_t tag;
+    uint32_t magic;
+  };
+  static constexpr uint32_t kMagic = 0x74757474;
+  static constexpr size_t kHeadBytes = sizeof(Head);
+
+  struct Unexpected {
+    int32_t tag = 0;
+    uint64_t bytes = 0;
+    std::unique_ptr<std::byte[]> data;
+  };
+  struct Sender {
+    std::deque<MessageOperation*> queue;
+    ChannelHandle* channel = nullptr;
+    enum class State : uint8_t { head, head_posted, body, body_posted } state = State::head;
+    uint64_t sent_bytes = 0;
+    Ticket ticket;
+    std::unique_ptr<std::byte[]> staging;
+  };
+  struct Receiver {
+    std::list<MessageOperation*> posted;
+    std::list<Unexpected> unexpected;
+    ChannelHandle* channel = nullptr;
+    enum class State : uint8_t { head, head_posted, body, body_posted } state = State::head;
+    MessageOperation* target = nullptr;  ///< of the message on its way; null: it is set aside
+    Unexpected aside;
+    Head head{};
+    uint64_t got_bytes = 0;
+    Ticket ticket;
+    std::unique_ptr<std::byte[]> staging;
+  };
+  struct Ended {
+    MessageOperation* operation;
+    Status status;
+  };
+
+  void drive_sender(uint32_t peer, Sender& sender, bool& moved);
+  bool send_head(Sender& sender);
+  bool send_body(Sender& sender);
+  void drive_receiver(uint32_t peer, Receiver& receiver, bool& moved);
+  bool take_head(Receiver& receiver);
+  bool accept_head(Receiver& receiver, const std::byte* message, uint64_t bytes);
+  bool take_body(Receiver& receiver);
+  void end_message(Receiver& receiver);
+  bool match_unexpected(Receiver& receiver);
+  void deliver(MessageOperation& operation, const std::byte* data, uint64_t bytes);
+  void to_self(MessageOperation& operation);
+  bool link_error(tutti_status_t status, const ChannelHandle& channel);
+  void end(MessageOperation* operation, Status status);
+
+  ChannelSet& channels_;
+  uint32_t rank_;
+  std::vector<std::unique_ptr<Sender>> senders_;
+  std::vector<std::unique_ptr<Receiver>> receivers_;
+  std::vector<Ended> ended_;
+  size_t active_ = 0;
+  uint64_t unexpected_bytes_ = 0;
+  Status broken_;
+ public:
+  /// A link error that breaks the whole group, if any.
+  const Status& broken() const noexcept { return broken_; }
+};
+
+template <class Finish>
+void PointToPoint::advance(bool& moved, Finish&& finish) {
+  for (uint32_t peer = 0; peer < senders_.size() && broken_.ok(); ++peer) {
+    if (senders_[peer]) drive_sender(peer, *senders_[peer], moved);
+    if (receivers_[peer]) drive_receiver(peer, *receivers_[peer], moved);
+  }
+  for (Ended& ended : ended_) finish(*ended.operation, std::move(ended.status));
+  ended_.clear();
+}
+
+template <class Finish>
+void PointToPoint::fail_all(const Status& status, Finish&& finish) {
+  for (auto& sender : senders_)
+    if (sender) {
+      for (MessageOperation* operation : sender->queue) end(operation, status);
+      sender->queue.clear();
+    }
+  for (auto& receiver : receivers_)
+    if (receiver) {
+      if (receiver->target) end(receiver->target, status);
+      receiver->target = nullptr;
+      for (MessageOperation* operation : receiver->posted) end(operation, status);
+      receiver->posted.clear();
+    }
+  for (Ended& ended : ended_) finish(*ended.operation, std::move(ended.status));
+  ended_.clear();
+}
+
+}  // namespace tutti

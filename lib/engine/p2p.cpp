@@ -1,0 +1,312 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/p2p.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tutti {
+
+PointToPoint::PointToPoint(ChannelSet& channels, uint32_t rank)
+    : channels_(channels), rank_(rank), senders_(channels.world_ranks().size()), receivers_(channels.world_ranks().size()) {}
+
+void PointToPoint::end(MessageOperation* operation, Status status) {
+  ended_.push_back({operation, std::move(status)});
+  --active_;
+}
+
+bool PointToPoint::link_error(tutti_status_t status, const ChannelHandle& channel) {
+  broken_ = error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: link to rank {} failed", channel.table->name, channel.peer);
+  return false;
+}
+
+void PointToPoint::submit(MessageOperation& operation) {
+  ++active_;
+  const uint32_t peer = operation.peer_;
+  if (operation.sending_) {
+    if (!senders_[peer]) senders_[peer] = std::make_unique<Sender>();
+    if (peer == rank_) return to_self(operation);
+    senders_[peer]->queue.push_back(&operation);
+  } else {
+    if (!receivers_[peer]) receivers_[peer] = std::make_unique<Receiver>();
+    receivers_[peer]->posted.push_back(&operation);
+  }
+}
+
+// A message to oneself has no channel: it is set aside at once and matched like any other.
+void PointToPoint::to_self(MessageOperation& operation) {
+  if (!receivers_[rank_]) receivers_[rank_] = std::make_unique<Receiver>();
+  Unexpected message{operation.tag_, operation.bytes_, std::unique_ptr<std::byte[]>(new std::byte[operation.bytes_])};
+  if (operation.bytes_ > 0) std::memcpy(message.data.get(), operation.data_, operation.bytes_);
+  unexpected_bytes_ += operation.bytes_;
+  receivers_[rank_]->unexpected.push_back(std::move(message));
+  end(&operation, Status());
+}
+
+void PointToPoint::drive_sender(uint32_t peer, Sender& sender, bool& moved) {
+  while (!sender.queue.empty() && broken_.ok()) {
+    if (!sender.channel) {
+      Result<ChannelHandle*> channel = channels_.get(peer, TUTTI_TP_SEND, ChannelSet::kPointToPoint);
+      if (!channel) {
+        broken_ = channel.status();
+        return;
+      }
+      sender.channel = *channel;
+      sender.staging.reset(new std::byte[kHeadBytes + kShortBytes]);
+    }
+    const bool head = sender.state == Sender::State::head || sender.state == Sender::State::head_posted;
+    if (!(head ? send_head(sender) : send_body(sender))) return;
+    moved = true;
+    MessageOperation* operation = sender.queue.front();
+    if (head && operation->bytes_ > kShortBytes) {
+      sender.state = Sender::State::body;
+      sender.sent_bytes = 0;
+      continue;
+    }
+    sender.state = Sender::State::head;
+    sender.queue.pop_front();
+    end(operation, Status());
+  }
+}
+
+bool PointToPoint::send_head(Sender& sender) {
+  const ChannelHandle& channel = *sender.channel;
+  const MessageOperation& operation = *sender.queue.front();
+  const uint64_t payload = operation.bytes_ <= kShortBytes ? operation.bytes_ : 0;
+  if (sender.state == Sender::State::head) {
+    const Head head{operation.bytes_, operation.tag_, kMagic};
+    void* place = sender.staging.get();
+    if (channel.carrier == Carrier::slots) {
+      const tutti_status_t status = channel.table->slot_reserve(channel.channel, kHeadBytes + payload, &place);
+      if (status == TUTTI_TP_AGAIN) return false;
+      if (status != TUTTI_OK) return link_error(status, channel);
+    }
+    std::memcpy(place, &head, kHeadBytes);
+    if (payload > 0) std::memcpy(static_cast<std::byte*>(place) + kHeadBytes, operation.data_, payload);
+    if (channel.carrier == Carrier::slots) {
+      const tutti_status_t status = channel.table->slot_commit(channel.channel, kHeadBytes + payload);
+      return status == TUTTI_OK || link_error(status, channel);
+    }
+    sender.ticket.op = tutti_tp_op_t{};
+    const tutti_status_t status = channel.table->post_send(channel.channel, place, kHeadBytes + payload, &sender.ticket.op);
+    if (status == TUTTI_TP_AGAIN) return false;
+    if (status != TUTTI_OK) return link_error(status, channel);
+    sender.state = Sender::State::head_posted;
+  }
+  if (!sender.ticket.op.done) return false;
+  return sender.ticket.op.status == TUTTI_OK || link_error(sender.ticket.op.status, channel);
+}
+
+bool PointToPoint::send_body(Sender& sender) {
+  const ChannelHandle& channel = *sender.channel;
+  const MessageOperation& operation = *sender.queue.front();
+  const std::byte* data = static_cast<const std::byte*>(operation.data_);
+  if (channel.carrier == Carrier::slots) {
+    const uint64_t slot_bytes = channels_.slot_bytes(channel.peer);
+    while (sender.sent_bytes < operation.bytes_) {
+      const uint64_t bytes = std::min(slot_bytes, operation.bytes_ - sender.sent_bytes);
+      void* slot = nullptr;
+      tutti_status_t status = channel.table->slot_reserve(channel.channel, bytes, &slot);
+      if (status == TUTTI_TP_AGAIN) return false;
+      if (status != TUTTI_OK) return link_error(status, channel);
+      std::memcpy(slot, data + sender.sent_bytes, bytes);
+      status = channel.table->slot_commit(channel.channel, bytes);
+      if (status != TUTTI_OK) return link_error(status, channel);
+      sender.sent_bytes += bytes;
+    }
+    return true;
+  }
+  if (sender.state == Sender::State::body) {
+    sender.ticket.op = tutti_tp_op_t{};
+    const tutti_status_t status = channel.table->post_send(channel.channel, data, operation.bytes_, &sender.ticket.op);
+    if (status == TUTTI_TP_AGAIN) return false;
+    if (status != TUTTI_OK) return link_error(status, channel);
+    sender.state = Sender::State::body_posted;
+  }
+  if (!sender.ticket.op.done) return false;
+  return sender.ticket.op.status == TUTTI_OK || link_error(sender.ticket.op.status, channel);
+}
+
+void PointToPoint::deliver(MessageOperation& operation, const std::byte* data, uint64_t bytes) {
+  const uint64_t fits = std::min(bytes, operation.bytes_);
+  if (fits > 0 && data) std::memcpy(operation.data_, data, fits);
+  operation.received_bytes_ = fits;
+  if (bytes > operation.bytes_)
+    end(&operation, error(TUTTI_ERR_TRUNCATED, "a message of {} bytes (tag {}) met a receive buffer of {} bytes", bytes,
+                          operation.tag_, operation.bytes_));
+  else
+    end(&operation, Status());
+}
+
+bool PointToPoint::match_unexpected(Receiver& receiver) {
+  for (auto posted = receiver.posted.begin(); posted != receiver.posted.end(); ++posted) {
+    auto message = std::find_if(receiver.unexpected.begin(), receiver.unexpected.end(),
+                                [&](const Unexpected& m) { return m.tag == (*posted)->tag_; });
+    if (message == receiver.unexpected.end()) continue;
+    MessageOperation* operation = *posted;
+    receiver.posted.erase(posted);
+    deliver(*operation, message->data.get(), message->bytes);
+    unexpected_bytes_ -= message->bytes;
+    receiver.unexpected.erase(message);
+    return true;
+  }
+  return false;
+}
+
+void PointToPoint::drive_receiver(uint32_t peer, Receiver& receiver, bool& moved) {
+  while (match_unexpected(receiver)) moved = true;
+  if (peer == rank_) return;
+  while (broken_.ok()) {
+    const bool head = receiver.state == Receiver::State::head || receiver.state == Receiver::State::head_posted;
+    if (head && receiver.posted.empty()) return;
+    if (!receiver.channel) {
+      Result<ChannelHandle*> channel = channels_.get(peer, TUTTI_TP_RECV, ChannelSet::kPointToPoint);
+      if (!channel) {
+        broken_ = channel.status();
+        return;
+      }
+      receiver.channel = *channel;
+      receiver.staging.reset(new std::byte[kHeadBytes + kShortBytes]);
+    }
+    if (!(head ? take_head(receiver) : take_body(receiver))) return;
+    moved = true;
+  }
+}
+
+bool PointToPoint::take_head(Receiver& receiver) {
+  const ChannelHandle& channel = *receiver.channel;
+  if (unexpected_bytes_ > kUnexpectedLimitBytes) return false;
+  if (channel.carrier == Carrier::slots) {
+    const void* slot = nullptr;
+    uint64_t bytes = 0;
+    tutti_status_t status = channel.table->slot_peek(channel.channel, &slot, &bytes);
+    if (status == TUTTI_TP_AGAIN) return false;
+    if (status != TUTTI_OK) return link_error(status, channel);
+    if (!accept_head(receiver, static_cast<const std::byte*>(slot), bytes)) return false;
+    status = channel.table->slot_release(channel.channel);
+    return status == TUTTI_OK || link_error(status, channel);
+  }
+  if (receiver.state == Receiver::State::head) {
+    receiver.ticket.op = tutti_tp_op_t{};
+    const tutti_status_t status = channel.table->post_recv(channel.channel, receiver.staging.get(), kHeadBytes + kShortBytes,
+                                                           &receiver.ticket.op);
+    if (status == TUTTI_TP_AGAIN) return false;
+    if (status != TUTTI_OK) return link_error(status, channel);
+    receiver.state = Receiver::State::head_posted;
+  }
+  if (!receiver.ticket.op.done) return false;
+  if (receiver.ticket.op.status != TUTTI_OK) return link_error(receiver.ticket.op.status, channel);
+  receiver.state = Receiver::State::head;
+  return accept_head(receiver, receiver.staging.get(), receiver.ticket.op.bytes);
+}
+
+bool PointToPoint::accept_head(Receiver& receiver, const std::byte* message, uint64_t bytes) {
+  if (bytes >= kHeadBytes) std::memcpy(&receiver.head, message, kHeadBytes);
+  const uint64_t payload = bytes >= kHeadBytes && receiver.head.bytes <= kShortBytes ? receiver.head.bytes : 0;
+  if (bytes < kHeadBytes || receiver.head.magic != kMagic || bytes != kHeadBytes + payload)
+    return link_error(TUTTI_ERR_PROTOCOL, *receiver.channel);
+  auto posted = std::find_if(receiver.posted.begin(), receiver.posted.end(),
+                             [&](const MessageOperation* o) { return o->tag_ == receiver.head.tag; });
+  receiver.target = posted == receiver.posted.end() ? nullptr : *posted;
+  if (posted != receiver.posted.end()) receiver.posted.erase(posted);
+  const bool short_message = receiver.head.bytes <= kShortBytes;
+  if (short_message && receiver.target) {
+    deliver(*receiver.target, message + kHeadBytes, receiver.head.bytes);
+    receiver.target = nullptr;
+    return true;
+  }
+  // Set aside, or too long for the receive buffer: the whole message goes to memory of ours first. Its length is the peer's
+  // claim: a peer of the job, but still only believed up to the limit.
+  if (!receiver.target || receiver.head.bytes > receiver.target->bytes_) {
+    if (receiver.head.bytes > kUnexpectedLimitBytes && !receiver.target) {
+      broken_ = error(TUTTI_ERR_RESOURCE,
+                      "rank {} sent {} bytes with tag {}, which no receive awaits: more than the {} bytes that can be set aside;"
+                      " post the receive first",
+                      receiver.channel->peer, receiver.head.bytes, receiver.head.tag, kUnexpectedLimitBytes);
+      return false;
+    }
+    receiver.aside = {receiver.head.tag, receiver.head.bytes,
+                      std::unique_ptr<std::byte[]>(new std::byte[receiver.head.bytes])};
+  }
+  if (short_message) {
+    if (payload > 0) std::memcpy(receiver.aside.data.get(), message + kHeadBytes, payload);
+    end_message(receiver);
+    return true;
+  }
+  receiver.got_bytes = 0;
+  receiver.state = Receiver::State::body;
+  return true;
+}
+
+void PointToPoint::end_message(Receiver& receiver) {
+  receiver.state = Receiver::State::head;
+  MessageOperation* target = receiver.target;
+  receiver.target = nullptr;
+  if (target) {
+    // Without `aside` the body already lies in the receive buffer.
+    deliver(*target, receiver.aside.data.get(), receiver.head.bytes);
+    receiver.aside = {};
+    return;
+  }
+  unexpected_bytes_ += receiver.aside.bytes;
+  receiver.unexpected.push_back(std::move(receiver.aside));
+  receiver.aside = {};
+}
+
+bool PointToPoint::take_body(Receiver& receiver) {
+  const ChannelHandle& channel = *receiver.channel;
+  std::byte* data = receiver.aside.data ? receiver.aside.data.get() : static_cast<std::byte*>(receiver.target->data_);
+  if (channel.carrier == Carrier::slots) {
+    while (receiver.got_bytes < receiver.head.bytes) {
+      const void* slot = nullptr;
+      uint64_t bytes = 0;
+      tutti_status_t status = channel.table->slot_peek(channel.channel, &slot, &bytes);
+      if (status == TUTTI_TP_AGAIN) return false;
+      if (status != TUTTI_OK) return link_error(status, channel);
+      if (bytes == 0 || bytes > receiver.head.bytes - receiver.got_bytes) return link_error(TUTTI_ERR_PROTOCOL, channel);
+      std::memcpy(data + receiver.got_bytes, slot, bytes);
+      receiver.got_bytes += bytes;
+      status = channel.table->slot_release(channel.channel);
+      if (status != TUTTI_OK) return link_error(status, channel);
+    }
+    end_message(receiver);
+    return true;
+  }
+  if (receiver.state == Receiver::State::body) {
+    receiver.ticket.op = tutti_tp_op_t{};
+    const tutti_status_t status = channel.table->post_recv(channel.channel, data, receiver.head.bytes, &receiver.ticket.op);
+    if (status == TUTTI_TP_AGAIN) return false;
+    if (status != TUTTI_OK) return link_error(status, channel);
+    receiver.state = Receiver::State::body_posted;
+  }
+  if (!receiver.ticket.op.done) return false;
+  if (receiver.ticket.op.status != TUTTI_OK) return link_error(receiver.ticket.op.status, channel);
+  if (receiver.ticket.op.bytes != receiver.head.bytes) return link_error(TUTTI_ERR_PROTOCOL, channel);
+  end_message(receiver);
+  return true;
+}
+
+std::vector<uint32_t> PointToPoint::waiting_for() const {
+  std::vector<uint32_t> peers;
+  for (uint32_t peer = 0; peer < senders_.size(); ++peer)
+    if ((senders_[peer] && !senders_[peer]->queue.empty()) ||
+        (receivers_[peer] && (receivers_[peer]->target || !receivers_[peer]->posted.empty())))
+      peers.push_back(channels_.world_ranks()[peer]);
+  return peers;
+}
+
+bool PointToPoint::any_deadline_passed(const Clock& clock) const {
+  for (const auto& sender : senders_)
+    if (sender)
+      for (const MessageOperation* operation : sender->queue)
+        if (operation->deadline_.passed(clock)) return true;
+  for (const auto& receiver : receivers_)
+    if (receiver) {
+      if (receiver->target && receiver->target->deadline_.passed(clock)) return true;
+      for (const MessageOperation* operation : receiver->posted)
+        if (operation->deadline_.passed(clock)) return true;
+    }
+  return false;
+}
+
+}  // namespace tutti

@@ -1,0 +1,434 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "schedule/program.hpp"
+#include "tutti/transport.h"
+
+/// Lowering of one lane has four passes:
+///   draft     each Step becomes verbs in order; receives are posted where they are awaited
+///   prefetch  the largest distance by which all receives of the lane may be posted earlier
+///   guard     an await_sent before every write to bytes that a send may still read
+///   emit      into the Program's flat arrays
+/// The passes reason about *times*: a verb with lag L at place n of its lane works on chunk k at time (k + L, n), and times
+/// compare lexicographically. For two verbs on the same slice only equal chunks touch; for overlapping slices that differ any
+/// two chunks may.
+namespace tutti {
+namespace {
+
+/// Tickets of one posting step; also the number of segments of a stage that is sent from.
+constexpr uint16_t kSendDepth = 4;
+/// Receives posted ahead need one ticket more than the distance, and tickets come in powers of two.
+constexpr uint16_t kMaxPrefetch = kSendDepth - 1;
+/// Staging segments of one lane beyond which receives are not posted ahead but share a stage.
+constexpr size_t kMaxStageSegments = 64;
+
+/// A verb before it has its final numbers. `place` in the lane is its index in Draft.
+struct Item {
+  Verb verb = Verb::fold;
+  std::vector<ProgramOperand> operands;  ///< fold: sources, then destinations; else the posted extent
+  uint8_t source_count = 0;
+  bool finalize = false;
+  uint32_t lag = 0;
+  uint16_t channel = 0;
+  uint16_t pending = 0;
+};
+
+struct Time {
+  uint32_t iteration;
+  size_t place;
+  bool operator<(const Time& other) const {
+    return std::tie(iteration, place) < std::tie(other.iteration, other.place);
+  }
+};
+
+struct Draft {
+  std::vector<Item> items;
+  std::vector<Stage> stages;  ///< from Lowering::program_.stages.size() on
+  uint16_t pending_count = 0;
+};
+
+enum class Overlap : uint8_t { none, same, partial };
+
+/// Input and output may be the same memory: lowering is not told, so they are taken to be.
+Overlap overlap(const ProgramOperand& a, const ProgramOperand& b) {
+  using Kind = ProgramOperand::Kind;
+  if (a.divisor == ProgramOperand::kNoData || b.divisor == ProgramOperand::kNoData) return Overlap::none;
+  if (a.kind != b.kind || a.kind == Kind::slot) return Overlap::none;
+  if (a.kind == Kind::staged) return a.index == b.index ? Overlap::same : Overlap::none;
+  const bool scratch_a = a.buffer == BufferId::scratch;
+  const bool scratch_b = b.buffer == BufferId::scratch;
+  if (scratch_a != scratch_b || a.first == a.last || b.first == b.last) return Overlap::none;
+  // Bounds of different divisions compare differently for different counts.
+  if (a.divisor != b.divisor) return Overlap::partial;
+  if (a.first == b.first && a.last == b.last) return Overlap::same;
+  return a.first < b.last && b.first < a.last ? Overlap::partial : Overlap::none;
+}
+
+uint16_t power_of_two_at_least(uint32_t value) {
+  uint16_t power = 1;
+  while (power < value) power = static_cast<uint16_t>(power * 2);
+  return power;
+}
+
+class Lowering {
+ public:
+  Lowering(const Schedule& schedule, const Capabilities& capabilities)
+      : schedule_(schedule), capabilities_(capabilities) {
+    program_.collective = schedule.collective;
+    program_.rank = schedule.rank;
+    program_.size = schedule.size;
+  }
+
+  Program run() {
+    for (size_t lane = 0; lane < schedule_.lanes.size(); ++lane) lower_lane(static_cast<uint16_t>(lane));
+    return std::move(program_);
+  }
+
+ private:
+  void lower_lane(uint16_t lane) {
+    lane_ = lane;
+    channel_of_.clear();
+    uint32_t prefetch = std::min(capabilities_.prefetch, kMaxPrefetch);
+    Draft draft = draft_lane(prefetch);
+    while (prefetch > 0 && !prefetch_is_safe(draft, prefetch)) draft = draft_lane(--prefetch);
+    const bool posts_receives = std::any_of(draft.items.begin(), draft.items.end(),
+                                            [](const Item& item) { return item.verb == Verb::post_recv; });
+    if (posts_receives) {
+      for (Item& item : draft.items) {
+        if (item.verb != Verb::post_recv) item.lag += prefetch;
+      }
+    }
+    guard_sends(draft);
+    emit(draft, power_of_two_at_least(prefetch + 1));
+  }
+
+  // ---- draft
+
+  Draft draft_lane(uint32_t prefetch) {
+    Draft draft;
+    shared_stages_.clear();
+    for (const Step& step : schedule_.lanes[lane_].steps) draft_step(draft, step, prefetch);
+    return draft;
+  }
+
+  void draft_step(Draft& draft, const Step& step, uint32_t prefetch) {
+    std::vector<ProgramOperand> sources;
+    std::vector<ProgramOperand> destinations;  // of the fold
+    std::vector<const Operand*> posted;        // destinations by message
+    for (const Operand& operand : step.destinations) {
+      if (by_message(operand)) {
+        posted.push_back(&operand);
+      } else {
+        destinations.push_back(operand.kind == Operand::Kind::local ? local(operand) : slot(operand, TUTTI_TP_SEND));
+      }
+    }
+    // A local destination goes first: it is received into, and sent from.
+    std::stable_partition(destinations.begin(), destinations.end(), is_local);
+    const bool keeps_local = !destinations.empty() && is_local(destinations.front());
+    const bool plain = step.sources.size() == 1 && !step.finalize;
+
+    if (plain && keeps_local && by_message(step.sources[0])) {
+      draft_receive(draft, step, {destinations.front()});
+      sources = {destinations.front()};
+      destinations.erase(destinations.begin());
+    } else {
+      sources = draft_sources(draft, step, prefetch, plain && !posted.empty());
+    }
+    const bool sends_source = plain && sources[0].kind != ProgramOperand::Kind::slot;
+    ProgramOperand sent_from = sources.empty() ? ProgramOperand{} : sources[0];
+    if (!posted.empty() && !sends_source) {
+      if (!keeps_local) destinations.insert(destinations.begin(), new_stage(draft, posted[0]->slice, kSendDepth));
+      sent_from = destinations.front();
+    }
+    if (!destinations.empty()) draft_fold(draft, step, sources, destinations);
+    for (const Operand* operand : posted) {
+      Item item;
+      item.verb = Verb::post_send;
+      item.operands = {sent_from};
+      item.lag = step.lag;
+      item.channel = channel(operand->peer, TUTTI_TP_SEND);
+      item.pending = draft.pending_count++;
+      draft.items.push_back(std::move(item));
+    }
+  }
+
+  /// Sources of the fold; those that come by message are received into stages first, all posted before the first is awaited.
+  std::vector<ProgramOperand> draft_sources(Draft& draft, const Step& step, uint32_t prefetch, bool forwards) {
+    std::vector<ProgramOperand> sources;
+    std::vector<ProgramOperand> stages;
+    for (const Operand& operand : step.sources) {
+      if (!by_message(operand)) {
+        sources.push_back(operand.kind == Operand::Kind::local ? local(operand) : slot(operand, TUTTI_TP_RECV));
+        continue;
+      }
+      if (forwards) {
+        stages.push_back(new_stage(draft, operand.slice, kSendDepth));
+      } else if (prefetch == 0) {
+        stages.push_back(shared_stage(draft, operand.slice, stages.size()));
+      } else {
+        stages.push_back(new_stage(draft, operand.slice, power_of_two_at_least(prefetch + 1)));
+      }
+      sources.push_back(stages.back());
+    }
+    if (!stages.empty()) draft_receive(draft, step, stages);
+    return sources;
+  }
+
+  void draft_receive(Draft& draft, const Step& step, const std::vector<ProgramOperand>& into) {
+    const size_t first = draft.items.size();
+    size_t next = 0;
+    for (const Operand& operand : step.sources) {
+      if (!by_message(operand)) continue;
+      Item item;
+      item.verb = Verb::post_recv;
+      item.operands = {into[next++]};
+      item.lag = step.lag;
+      item.channel = channel(operand.peer, TUTTI_TP_RECV);
+      item.pending = draft.pending_count++;
+      draft.items.push_back(std::move(item));
+    }
+    const size_t last = draft.items.size();
+    for (size_t n = first; n < last; ++n) {
+      Item item = draft.items[n];
+      item.verb = Verb::await_received;
+      item.channel = 0;
+      draft.items.push_back(std::move(item));
+    }
+  }
+
+  static void draft_fold(Draft& draft, const Step& step, const std::vector<ProgramOperand>& sources,
+                         const std::vector<ProgramOperand>& destinations) {
+    Item item;
+    item.operands = sources;
+    item.operands.insert(item.operands.end(), destinations.begin(), destinations.end());
+    item.source_count = static_cast<uint8_t>(sources.size());
+    item.finalize = step.finalize;
+    item.lag = step.lag;
+    draft.items.push_back(std::move(item));
+  }
+
+  // ---- prefetch
+
+  /// Posting a receive into caller's memory earlier must not overtake a step that still uses the old contents.
+  bool prefetch_is_safe(const Draft& draft, uint32_t prefetch) const {
+    size_t segments = 0;
+    for (const Stage& stage : draft.stages) segments += stage.depth;
+    if (segments > kMaxStageSegments) return false;
+    for (size_t post = 0; post < draft.items.size(); ++post) {
+      if (draft.items[post].verb != Verb::post_recv || !is_local(draft.items[post].operands[0])) continue;
+      for (size_t other = 0; other < draft.items.size(); ++other) {
+        if (overtakes(draft, post, other, prefetch)) return false;
+      }
+    }
+    return true;
+  }
+
+  static bool overtakes(const Draft& draft, size_t post, size_t other, uint32_t prefetch) {
+    const Item& receive = draft.items[post];
+    const Item& user = draft.items[other];
+    if (user.verb == Verb::post_recv) return false;
+    if (user.verb == Verb::await_received && user.pending == receive.pending) return false;
+    const Time posted = {receive.lag, post};
+    for (const ProgramOperand& operand : user.operands) {
+      const Overlap kind = overlap(operand, receive.operands[0]);
+      if (kind == Overlap::partial) return true;
+      if (kind == Overlap::none) continue;
+      const bool before = Time{user.lag, other} < posted;
+      if (before && !(Time{user.lag + prefetch, other} < posted)) return true;
+    }
+    return false;
+  }
+
+  // ---- guard
+
+  struct Guard {
+    size_t before;  ///< place of the write that must wait
+    Item await;
+  };
+
+  /// An await_sent goes before the earliest write that could reach bytes still being sent, unless by then the ticket has been
+  /// used again, which waits for the same send.
+  void guard_sends(Draft& draft) const {
+    std::vector<Guard> guards;
+    for (size_t place = 0; place < draft.items.size(); ++place) {
+      const Item& send = draft.items[place];
+      if (send.verb != Verb::post_send) continue;
+      const Time reused = {send.lag + kSendDepth, place};
+      const std::optional<Time> write = first_write_after(draft, place);
+      if (!write || !(*write < reused)) continue;
+      Item await = send;
+      await.verb = Verb::await_sent;
+      await.channel = 0;
+      await.lag = write->iteration;
+      guards.push_back({write->place, std::move(await)});
+    }
+    std::stable_sort(guards.begin(), guards.end(), [](const Guard& a, const Guard& b) { return a.before < b.before; });
+    std::vector<Item> merged;
+    merged.reserve(draft.items.size() + guards.size());
+    auto guard = guards.begin();
+    for (size_t place = 0; place < draft.items.size(); ++place) {
+      for (; guard != guards.end() && guard->before == place; ++guard) merged.push_back(std::move(guard->await));
+      merged.push_back(std::move(draft.items[place]));
+    }
+    draft.items = std::move(merged);
+  }
+
+  std::optional<Time> first_write_after(const Draft& draft, size_t place) const {
+    const Item& send = draft.items[place];
+    const ProgramOperand& bytes = send.operands[0];
+    const Time sent = {send.lag, place};
+    std::optional<Time> first;
+    for (size_t other = 0; other < draft.items.size(); ++other) {
+      const Item& writer = draft.items[other];
+      if (writer.verb != Verb::fold && writer.verb != Verb::post_recv) continue;
+      for (size_t n = writer.source_count; n < writer.operands.size(); ++n) {
+        Time write = {writer.lag, other};
+        switch (overlap(writer.operands[n], bytes)) {
+          case Overlap::none: continue;
+          case Overlap::partial:  // every chunk posted so far
+            write.iteration = send.lag + (other < place ? 1 : 0);
+            break;
+          case Overlap::same:
+            // The segment of a stage comes round again `depth` chunks later.
+            if (bytes.kind == ProgramOperand::Kind::staged) write.iteration += stage_depth(draft, bytes.index);
+            if (!(sent < write)) continue;
+            break;
+        }
+        if (!first || write < *first) first = write;
+      }
+    }
+    return first;
+  }
+
+  uint16_t stage_depth(const Draft& draft, uint16_t index) const {
+    return draft.stages[index - program_.stages.size()].depth;
+  }
+
+  // ---- emit
+
+  void emit(const Draft& draft, uint16_t receive_depth) {
+    const Lane& lane = schedule_.lanes[lane_];
+    ProgramLane result;
+    result.first_step = static_cast<uint32_t>(program_.steps.size());
+    result.step_count = static_cast<uint32_t>(draft.items.size());
+    const uint64_t longest = capabilities_.max_segment_bytes;
+    result.segment_bytes = lane.segment_bytes == 0 ? longest : std::min(lane.segment_bytes, longest);
+    const auto first_pending = static_cast<uint16_t>(program_.pendings.size());
+    program_.pendings.resize(program_.pendings.size() + draft.pending_count);
+    std::vector<uint32_t> extent_of(draft.pending_count, UINT32_MAX);
+
+    for (const Item& item : draft.items) {
+      if (item.verb == Verb::fold) continue;
+      program_.pendings[first_pending + item.pending].depth =
+          item.verb == Verb::post_recv || item.verb == Verb::await_received ? receive_depth : kSendDepth;
+    }
+    for (const Item& item : draft.items) {
+      ProgramStep step;
+      step.verb = item.verb;
+      step.source_count = item.source_count;
+      step.destination_count =
+          item.verb == Verb::fold ? static_cast<uint8_t>(item.operands.size() - item.source_count) : uint8_t{0};
+      step.finalize = item.finalize;
+      step.lag = static_cast<uint16_t>(item.lag);
+      step.channel = item.channel;
+      step.first_operand = static_cast<uint32_t>(program_.operands.size());
+      bool shares_extent = false;
+      if (item.verb != Verb::fold) {
+        step.pending = static_cast<uint16_t>(first_pending + item.pending);
+        uint32_t& extent = extent_of[item.pending];
+        shares_extent = extent != UINT32_MAX;
+        if (shares_extent) step.first_operand = extent;
+        extent = step.first_operand;
+      }
+      if (!shares_extent) program_.operands.insert(program_.operands.end(), item.operands.begin(), item.operands.end());
+      result.max_lag = std::max(result.max_lag, step.lag);
+      program_.steps.push_back(step);
+    }
+    program_.stages.insert(program_.stages.end(), draft.stages.begin(), draft.stages.end());
+    program_.lanes.push_back(result);
+  }
+
+  // ---- operands
+
+  static bool is_local(const ProgramOperand& operand) { return operand.kind == ProgramOperand::Kind::local; }
+
+  Carrier carrier(uint32_t peer) const {
+    return peer < capabilities_.carrier.size() ? capabilities_.carrier[peer] : Carrier::messages;
+  }
+  bool by_message(const Operand& operand) const {
+    return operand.kind == Operand::Kind::message && carrier(operand.peer) == Carrier::messages;
+  }
+
+  ProgramOperand extent(ProgramOperand::Kind kind, Slice slice) {
+    ProgramOperand result;
+    result.kind = kind;
+    if (slice.parts == 0) {
+      result.divisor = ProgramOperand::kNoData;
+      return result;
+    }
+    auto found = std::find(program_.divisors.begin(), program_.divisors.end(), slice.parts);
+    if (found == program_.divisors.end()) found = program_.divisors.insert(found, slice.parts);
+    result.divisor = static_cast<uint16_t>(found - program_.divisors.begin());
+    result.first = slice.first;
+    result.last = slice.last;
+    return result;
+  }
+
+  ProgramOperand local(const Operand& operand) {
+    ProgramOperand result = extent(ProgramOperand::Kind::local, operand.slice);
+    result.buffer = operand.buffer;
+    program_.uses_scratch = program_.uses_scratch || operand.buffer == BufferId::scratch;
+    return result;
+  }
+
+  ProgramOperand slot(const Operand& operand, uint8_t direction) {
+    ProgramOperand result = extent(ProgramOperand::Kind::slot, operand.slice);
+    result.index = channel(operand.peer, direction);
+    return result;
+  }
+
+  ProgramOperand new_stage(Draft& draft, Slice slice, uint16_t depth) {
+    ProgramOperand result = extent(ProgramOperand::Kind::staged, slice);
+    result.index = static_cast<uint16_t>(program_.stages.size() + draft.stages.size());
+    draft.stages.push_back({lane_, depth});
+    return result;
+  }
+
+  /// Without prefetch a received segment is folded at once: one stage for each source of a step serves the whole lane.
+  ProgramOperand shared_stage(Draft& draft, Slice slice, size_t nth) {
+    if (nth < shared_stages_.size()) {
+      ProgramOperand result = extent(ProgramOperand::Kind::staged, slice);
+      result.index = shared_stages_[nth];
+      return result;
+    }
+    const ProgramOperand result = new_stage(draft, slice, 1);
+    shared_stages_.push_back(result.index);
+    return result;
+  }
+
+  uint16_t channel(uint32_t peer, uint8_t direction) {
+    const auto [entry, is_new] =
+        channel_of_.try_emplace({peer, direction}, static_cast<uint16_t>(program_.channels.size()));
+    if (is_new) program_.channels.push_back({peer, direction, carrier(peer), lane_});
+    return entry->second;
+  }
+
+  const Schedule& schedule_;
+  const Capabilities& capabilities_;
+  Program program_;
+  uint16_t lane_ = 0;
+  std::map<std::pair<uint32_t, uint8_t>, uint16_t> channel_of_;
+  std::vector<uint16_t> shared_stages_;
+};
+
+}  // namespace
+
+Program lower(const Schedule& schedule, const Capabilities& capabilities) {
+  return Lowering(schedule, capabilities).run();
+}
+
+}  // namespace tutti

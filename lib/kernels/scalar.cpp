@@ -169,7 +169,8 @@ struct Row {
 
 }  // namespace
 
-#define TUTTI_ROW(...) {Row<__VA_ARGS__>::kSum, Row<__VA_ARGS__>::kProd, Row<__VA_ARGS__>::kMin, Row<__VA_ARGS__>::kMax, Row<__VA_ARGS__>::kSum}
+#define TUTTI_ROW(...) \
+  { Row<__VA_ARGS__>::kSum, Row<__VA_ARGS__>::kProd, Row<__VA_ARGS__>::kMin, Row<__VA_ARGS__>::kMax, Row<__VA_ARGS__>::kSum }
 const FoldTable kScalarFolds = {{
     TUTTI_ROW(Integer<int8_t>),
     TUTTI_ROW(Integer<uint8_t>),

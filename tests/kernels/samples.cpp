@@ -21,26 +21,26 @@ Elements float_corners(unsigned exponent_bits, unsigned fraction_bits) {
   const uint64_t quiet = one << (fraction_bits - 1);
   const uint64_t unit = ((one << (exponent_bits - 1)) - 1) << fraction_bits;  // 1.0
   Elements positive = {0,
-                       1,                                // smallest denormal
+                       1,  // smallest denormal
                        2,
-                       (one << fraction_bits) - 1,       // largest denormal
-                       one << fraction_bits,             // smallest normal
+                       (one << fraction_bits) - 1,  // largest denormal
+                       one << fraction_bits,        // smallest normal
                        (one << fraction_bits) + 1,
                        unit,
                        unit + 1,
                        unit - 1,
-                       unit + (one << fraction_bits),    // 2.0
+                       unit + (one << fraction_bits),        // 2.0
                        unit + (one << (fraction_bits - 1)),  // 1.5
                        unit + 3 * (one << (fraction_bits - 2)),
                        unit - (one << fraction_bits) * (fraction_bits + 1),  // half an ulp of 1.0
-                       infinity - 1,                     // largest finite
+                       infinity - 1,                                         // largest finite
                        infinity - 2,
                        infinity - (one << fraction_bits),
                        infinity,
                        infinity | quiet,
                        infinity | quiet | 1,
                        infinity | quiet | (quiet >> 1),
-                       infinity | 1,                     // signalling
+                       infinity | 1,  // signalling
                        infinity | (quiet - 1)};
   const uint64_t sign = one << (exponent_bits + fraction_bits);
   Elements all = positive;
@@ -52,11 +52,16 @@ uint64_t moderate(DType dtype, std::mt19937_64& random) {
   const auto mantissa = static_cast<int64_t>(random() >> 40) - (int64_t{1} << 23);
   const double value = static_cast<double>(mantissa) / 65536.0;
   switch (dtype) {
-    case DType::f64: return std::bit_cast<uint64_t>(value * 1.000000000123);
-    case DType::f32: return std::bit_cast<uint32_t>(static_cast<float>(value));
-    case DType::bf16: return std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16;
-    case DType::f16: return (random() & 0x83ff) | (0x3000 + (random() & 0x1800));  // 2^-3 .. 2^3
-    default: return random() % 100;
+    case DType::f64:
+      return std::bit_cast<uint64_t>(value * 1.000000000123);
+    case DType::f32:
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case DType::bf16:
+      return std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16;
+    case DType::f16:
+      return (random() & 0x83ff) | (0x3000 + (random() & 0x1800));  // 2^-3 .. 2^3
+    default:
+      return random() % 100;
   }
 }
 
@@ -73,17 +78,25 @@ const Elements& corners(DType dtype) {
   static const Elements of_f64 = float_corners(11, 52);
   switch (dtype) {
     case DType::i8:
-    case DType::u8: return of_8;
+    case DType::u8:
+      return of_8;
     case DType::i16:
-    case DType::u16: return of_16;
+    case DType::u16:
+      return of_16;
     case DType::i32:
-    case DType::u32: return of_32;
+    case DType::u32:
+      return of_32;
     case DType::i64:
-    case DType::u64: return of_64;
-    case DType::f16: return of_f16;
-    case DType::bf16: return of_bf16;
-    case DType::f32: return of_f32;
-    case DType::f64: return of_f64;
+    case DType::u64:
+      return of_64;
+    case DType::f16:
+      return of_f16;
+    case DType::bf16:
+      return of_bf16;
+    case DType::f32:
+      return of_f32;
+    case DType::f64:
+      return of_f64;
   }
   return of_8;
 }
@@ -93,9 +106,15 @@ Elements random_elements(DType dtype, size_t count, std::mt19937_64& random) {
   Elements elements(count);
   for (uint64_t& element : elements) {
     switch (random() % 3) {
-      case 0: element = special[random() % special.size()]; break;
-      case 1: element = random(); break;
-      default: element = moderate(dtype, random); break;
+      case 0:
+        element = special[random() % special.size()];
+        break;
+      case 1:
+        element = random();
+        break;
+      default:
+        element = moderate(dtype, random);
+        break;
     }
   }
   return elements;

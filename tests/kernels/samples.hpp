@@ -20,7 +20,7 @@ Elements random_elements(tutti::DType dtype, size_t count, std::mt19937_64& rand
 /// As an array of the type.
 std::vector<std::byte> pack(tutti::DType dtype, const Elements& elements);
 
-inline constexpr tutti::DType kAllDTypes[] = {
-    tutti::DType::i8,  tutti::DType::u8,  tutti::DType::i16, tutti::DType::u16,  tutti::DType::i32, tutti::DType::u32,
-    tutti::DType::i64, tutti::DType::u64, tutti::DType::f16, tutti::DType::bf16, tutti::DType::f32, tutti::DType::f64};
+inline constexpr tutti::DType kAllDTypes[] = {tutti::DType::i8,  tutti::DType::u8,   tutti::DType::i16, tutti::DType::u16,
+                                              tutti::DType::i32, tutti::DType::u32,  tutti::DType::i64, tutti::DType::u64,
+                                              tutti::DType::f16, tutti::DType::bf16, tutti::DType::f32, tutti::DType::f64};
 inline constexpr tutti::Op kAllOps[] = {tutti::Op::sum, tutti::Op::prod, tutti::Op::min, tutti::Op::max, tutti::Op::avg};

@@ -104,7 +104,7 @@ TEST_CASE("two sources: every pair of corner values, in both orders") {
         }
       }
       const std::vector<std::vector<std::byte>> sources = {pack(dtype, a), pack(dtype, b)};
-      for (const uint64_t divisor : {1, 3}) {
+      for (const uint64_t divisor : std::initializer_list<uint64_t>{1, 3}) {
         const auto expected = reference(dtype, op, sources, divisor);
         std::vector<std::byte> result(expected.size());
         const void* from[] = {sources[0].data(), sources[1].data()};
@@ -188,7 +188,7 @@ TEST_CASE("1 to 9 sources, 1 to 3 destinations, divisors, in place on any source
       for (uint32_t source_count = 1; source_count <= 9; ++source_count) {
         const auto sources = random_sources(dtype, source_count, 75, random);
         const int last = static_cast<int>(source_count) - 1;
-        for (const uint64_t divisor : {1, 2, 7, 300}) {
+        for (const uint64_t divisor : std::initializer_list<uint64_t>{1, 2, 7, 300}) {
           const auto expected = reference(dtype, op, sources, divisor);
           for (uint32_t destination_count = 1; destination_count <= 3; ++destination_count) {
             const int last_destination = static_cast<int>(destination_count) - 1;

@@ -55,12 +55,8 @@ struct Integer {
   }
   static void store(std::byte* to, Folded vector) noexcept { std::memcpy(to, &vector, sizeof vector); }
 
-  static Folded sum(Folded a, Folded b) noexcept {
-    return cast_bits<Folded>(cast_bits<Unsigned>(a) + cast_bits<Unsigned>(b));
-  }
-  static Folded prod(Folded a, Folded b) noexcept {
-    return cast_bits<Folded>(cast_bits<Unsigned>(a) * cast_bits<Unsigned>(b));
-  }
+  static Folded sum(Folded a, Folded b) noexcept { return cast_bits<Folded>(cast_bits<Unsigned>(a) + cast_bits<Unsigned>(b)); }
+  static Folded prod(Folded a, Folded b) noexcept { return cast_bits<Folded>(cast_bits<Unsigned>(a) * cast_bits<Unsigned>(b)); }
   template <bool kMin>
   static Folded extreme(Folded a, Folded b) noexcept {
     const auto first = kMin ? a < b : a > b;
@@ -158,11 +154,15 @@ struct Bfloat16Conversion {
 
 struct Sum {
   template <class Element>
-  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept { return Element::sum(a, b); }
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return Element::sum(a, b);
+  }
 };
 struct Prod {
   template <class Element>
-  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept { return Element::prod(a, b); }
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return Element::prod(a, b);
+  }
 };
 template <bool kMin>
 struct Extreme {
@@ -269,22 +269,18 @@ struct Row {
 
 }  // namespace
 
-#define TUTTI_ROW(...) {Row<__VA_ARGS__>::kSum, Row<__VA_ARGS__>::kProd, Row<__VA_ARGS__>::kMin, Row<__VA_ARGS__>::kMax, Row<__VA_ARGS__>::kSum}
+#define TUTTI_ROW(...) \
+  { Row<__VA_ARGS__>::kSum, Row<__VA_ARGS__>::kProd, Row<__VA_ARGS__>::kMin, Row<__VA_ARGS__>::kMax, Row<__VA_ARGS__>::kSum }
 /// The table of this instruction set; F16 names its conversion of binary16.
-#define TUTTI_VECTOR_FOLDS(F16)                        \
-  {{                                                   \
-      TUTTI_ROW(Integer<int8_t, uint8_t>),             \
-      TUTTI_ROW(Integer<uint8_t, uint8_t>),            \
-      TUTTI_ROW(Integer<int16_t, uint16_t>),           \
-      TUTTI_ROW(Integer<uint16_t, uint16_t>),          \
-      TUTTI_ROW(Integer<int32_t, uint32_t>),           \
-      TUTTI_ROW(Integer<uint32_t, uint32_t>),          \
-      TUTTI_ROW(Integer<int64_t, uint64_t>),           \
-      TUTTI_ROW(Integer<uint64_t, uint64_t>),          \
-      TUTTI_ROW(Half<F16>),                            \
-      TUTTI_ROW(Half<Bfloat16Conversion>),             \
-      TUTTI_ROW(Float<float, uint32_t, kNanF32>),      \
-      TUTTI_ROW(Float<double, uint64_t, kNanF64>),     \
-  }}
+#define TUTTI_VECTOR_FOLDS(F16)                                                                                                  \
+  {                                                                                                                              \
+    {                                                                                                                            \
+      TUTTI_ROW(Integer<int8_t, uint8_t>), TUTTI_ROW(Integer<uint8_t, uint8_t>), TUTTI_ROW(Integer<int16_t, uint16_t>),          \
+          TUTTI_ROW(Integer<uint16_t, uint16_t>), TUTTI_ROW(Integer<int32_t, uint32_t>), TUTTI_ROW(Integer<uint32_t, uint32_t>), \
+          TUTTI_ROW(Integer<int64_t, uint64_t>), TUTTI_ROW(Integer<uint64_t, uint64_t>), TUTTI_ROW(Half<F16>),                   \
+          TUTTI_ROW(Half<Bfloat16Conversion>), TUTTI_ROW(Float<float, uint32_t, kNanF32>),                                       \
+          TUTTI_ROW(Float<double, uint64_t, kNanF64>),                                                                           \
+    }                                                                                                                            \
+  }
 
 }  // namespace tutti

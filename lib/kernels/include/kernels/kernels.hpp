@@ -9,9 +9,9 @@
 namespace tutti {
 
 /// destinations[j][i] = sources[0][i] op sources[1][i] op ... (in this order), then divided by `divisor` if it is above 1 (avg).
-/// source_count >= 1, destination_count >= 1, any alignment. A destination may be exactly one of the sources; else nothing overlaps.
-/// 8- and 16-bit floats are folded in f32 and rounded once a call; integer sums wrap; min and max propagate NaN, -0 < +0.
-/// For op avg the fold is a sum.
+/// source_count >= 1, destination_count >= 1, any alignment. A destination may be exactly one of the sources; else nothing
+/// overlaps. 8- and 16-bit floats are folded in f32 and rounded once a call; integer sums wrap; min and max propagate NaN, -0 <
+/// +0. For op avg the fold is a sum.
 using FoldFunction = void (*)(void* const* destinations, uint32_t destination_count, const void* const* sources,
                               uint32_t source_count, uint64_t count, uint64_t divisor) noexcept;
 

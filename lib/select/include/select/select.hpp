@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.hpp"
+#include "schedule/algorithm.hpp"
+
+namespace tutti {
+
+/// An algorithm with the values of its parameters, and why it was taken.
+struct Choice {
+  const AlgorithmInfo* algorithm = nullptr;
+  Parameters parameters;
+  std::string reason;  ///< for people: "ring: 412 us predicted at 1M, next best tree 530 us"
+};
+
+/// Applies to calls of up to `up_to_bytes` bytes, beyond the row before.
+struct SelectionRow {
+  uint64_t up_to_bytes = UINT64_MAX;
+  Choice choice;
+};
+
+/// The choice for every size, rows ascending, the last up to UINT64_MAX. Pure: ranks that give the same arguments get the same
+/// table, so that all of them run the same algorithm.
+///
+/// override_text forces an algorithm, with parameters: "ring:segment_bytes=256K,channels=2"; parameters that it leaves out have
+/// their defaults; "" forces nothing. An unknown algorithm or parameter, a value out of range, or an algorithm that does not do
+/// for this shape gives TUTTI_ERR_CONFIG that names it and says what there is.
+Result<std::vector<SelectionRow>> selection_table(Collective collective, const Shape& shape, std::string_view override_text,
+                                                  const CostModel& model);
+
+/// The row for `bytes`. The table must not be empty. Allocates nothing.
+const SelectionRow& select(std::span<const SelectionRow> table, uint64_t bytes);
+
+/// An override as one would write it: "ring:segment_bytes=256K,channels=2".
+std::string describe(const AlgorithmInfo& algorithm, const Parameters& parameters);
+
+}  // namespace tutti

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "select/select.hpp"
+
+namespace tutti {
+
+Parameters default_parameters(const AlgorithmInfo& algorithm);
+
+/// nullptr if the algorithm does for this shape; else the restriction that it breaks, for people.
+const char* unfit_for(const AlgorithmInfo& algorithm, const Shape& shape);
+
+/// "ring:segment_bytes=256K,channels=2" -> algorithm and parameters.
+Result<Choice> parse_override(Collective collective, const Shape& shape, std::string_view text);
+
+}  // namespace tutti

@@ -10,6 +10,7 @@ Status Execution::start(Plan& plan, const Bindings& bindings) {
   plan_ = &plan;
   bindings_ = bindings;
   status_ = Status();
+  culprit_ = UINT32_MAX;
   outstanding_ = 0;
   const Program& program = plan.program_;
   for (size_t d = 0; d < program.divisors.size(); ++d) {
@@ -127,12 +128,8 @@ Execution::StepResult Execution::resolve(const ProgramStep& step, const ProgramL
       status = channel.table->slot_reserve(channel.channel, bytes, &places[i]);
     }
     if (status == TUTTI_TP_AGAIN) return StepResult::blocked;
-    if (status != TUTTI_OK)
-      return fail(error(status, "{}: link to rank {} failed", channel.table->name, channel.peer));
-    if (got_bytes != bytes)
-      return fail(error(TUTTI_ERR_MISMATCH,
-                        "{}: rank {} sent {} bytes where {} were expected: the ranks' calls differ in kind, count or type",
-                        name(plan_->program_.collective), channel.peer, got_bytes, bytes));
+    if (status != TUTTI_OK) return link_failed(status, channel);
+    if (got_bytes != bytes) return wrong_length(got_bytes, bytes, channel.peer);
   }
   return StepResult::done;
 }
@@ -145,9 +142,7 @@ Execution::StepResult Execution::publish(const ProgramStep& step, uint64_t bytes
     const ChannelHandle& channel = *plan_->channels_[operands[i].index];
     const tutti_status_t status = i < step.source_count ? channel.table->slot_release(channel.channel)
                                                         : channel.table->slot_commit(channel.channel, bytes);
-    if (status != TUTTI_OK)
-      return fail(error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: link to rank {} failed", channel.table->name,
-                        channel.peer));
+    if (status != TUTTI_OK) return link_failed(status, channel);
   }
   return StepResult::done;
 }
@@ -192,9 +187,9 @@ Execution::StepResult Execution::post(const ProgramStep& step, const ProgramLane
                                     ? channel.table->post_send(channel.channel, place, bytes, &ticket.op)
                                     : channel.table->post_recv(channel.channel, place, bytes, &ticket.op);
   if (status == TUTTI_TP_AGAIN) return StepResult::blocked;
-  if (status != TUTTI_OK)
-    return fail(error(status, "{}: link to rank {} failed", channel.table->name, channel.peer));
+  if (status != TUTTI_OK) return link_failed(status, channel);
   ticket.posted = true;
+  ticket.peer = channel.peer;
   ticket.bytes = bytes;
   ++outstanding_;
   return StepResult::done;
@@ -212,16 +207,32 @@ Execution::StepResult Execution::settle(Ticket& ticket) {
   --outstanding_;
   const tutti_status_t status = ticket.op.status;
   if (status == TUTTI_ERR_TRUNCATED || (status == TUTTI_OK && ticket.op.bytes != ticket.bytes))
-    return fail(error(TUTTI_ERR_MISMATCH,
-                      "{}: a peer sent {} bytes where {} were expected: the ranks' calls differ in kind, count or type",
-                      name(plan_->program_.collective), ticket.op.bytes, ticket.bytes));
-  if (status != TUTTI_OK) return fail(error(status, "{}: a transfer failed", name(plan_->program_.collective)));
+    return wrong_length(ticket.op.bytes, ticket.bytes, ticket.peer);
+  if (status != TUTTI_OK)
+    return fail(error(status, "{}: the transfer with rank {} failed", name(plan_->program_.collective), ticket.peer),
+                ticket.peer);
   return StepResult::done;
 }
 
-Execution::StepResult Execution::fail(Status status) {
-  if (status_.ok()) status_ = std::move(status);
+Execution::StepResult Execution::fail(Status status, uint32_t culprit) {
+  if (status_.ok()) {
+    status_ = std::move(status);
+    culprit_ = culprit;
+  }
   return StepResult::failed;
+}
+
+Execution::StepResult Execution::link_failed(tutti_status_t status, const ChannelHandle& channel) {
+  return fail(error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: the {} link to rank {} failed",
+                    name(plan_->program_.collective), channel.table->name, channel.peer),
+              channel.peer);
+}
+
+Execution::StepResult Execution::wrong_length(uint64_t got_bytes, uint64_t wanted_bytes, uint32_t peer) {
+  return fail(error(TUTTI_ERR_MISMATCH,
+                    "{}: rank {} sent {} bytes where {} were expected: the ranks' calls differ in kind, count or type",
+                    name(plan_->program_.collective), peer, got_bytes, wanted_bytes),
+              peer);
 }
 
 bool Execution::drained() {

@@ -22,8 +22,9 @@ Result<ChannelHandle> Fabric::open_channel(uint32_t peer, uint64_t id, int direc
     return error(TUTTI_ERR_CONNECT,
                  "rank {} cannot be reached by any transport that both ends have; see `tutti-info transports` there and here",
                  peer);
-  const FabricTransport& transport = transports_[static_cast<size_t>(route.transport)];
+  FabricTransport& transport = transports_[static_cast<size_t>(route.transport)];
   ChannelHandle handle;
+  handle.owner = &transport;
   handle.table = transport.table;
   handle.peer = peer;
   handle.carrier = route.carrier;
@@ -32,11 +33,14 @@ Result<ChannelHandle> Fabric::open_channel(uint32_t peer, uint64_t id, int direc
   if (status != TUTTI_OK)
     return error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: cannot open a channel to rank {}", transport.table->name,
                  peer);
+  ++transport.open_channels;
   return handle;
 }
 
 void Fabric::close_channel(ChannelHandle& handle) noexcept {
-  if (handle.channel) handle.table->channel_close(handle.channel);
+  if (!handle.channel) return;
+  handle.table->channel_close(handle.channel);
+  --handle.owner->open_channels;
   handle.channel = nullptr;
 }
 

@@ -16,7 +16,8 @@ void PointToPoint::end(MessageOperation* operation, Status status) {
 }
 
 bool PointToPoint::link_error(tutti_status_t status, const ChannelHandle& channel) {
-  broken_ = error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: link to rank {} failed", channel.table->name, channel.peer);
+  broken_ = error(status < 0 ? status : TUTTI_ERR_INTERNAL, "the {} link to rank {} failed", channel.table->name, channel.peer);
+  culprit_ = channel.peer;
   return false;
 }
 
@@ -57,6 +58,7 @@ void PointToPoint::drive_sender(uint32_t peer, Sender& sender, bool& moved) {
     const bool head = sender.state == Sender::State::head || sender.state == Sender::State::head_posted;
     if (!(head ? send_head(sender) : send_body(sender))) return;
     moved = true;
+    sender.messages += head;
     MessageOperation* operation = sender.queue.front();
     if (head && operation->bytes_ > kShortBytes) {
       sender.state = Sender::State::body;
@@ -175,7 +177,13 @@ void PointToPoint::drive_receiver(uint32_t peer, Receiver& receiver, bool& moved
 
 bool PointToPoint::take_head(Receiver& receiver) {
   const ChannelHandle& channel = *receiver.channel;
-  if (unexpected_bytes_ > kUnexpectedLimitBytes) return false;
+  if (unexpected_bytes_ > kUnexpectedLimitBytes) {
+    broken_ = error(TUTTI_ERR_RESOURCE,
+                    "{} bytes of messages whose tags no receive awaits have been set aside, the last from rank {}; post receives"
+                    " in the order of the messages",
+                    unexpected_bytes_, channel.peer);
+    return false;
+  }
   if (channel.carrier == Carrier::slots) {
     const void* slot = nullptr;
     uint64_t bytes = 0;
@@ -211,14 +219,15 @@ bool PointToPoint::accept_head(Receiver& receiver, const std::byte* message, uin
   if (posted != receiver.posted.end()) receiver.posted.erase(posted);
   const bool short_message = receiver.head.bytes <= kShortBytes;
   if (short_message && receiver.target) {
+    ++receiver.messages;
     deliver(*receiver.target, message + kHeadBytes, receiver.head.bytes);
     receiver.target = nullptr;
     return true;
   }
-  // Set aside, or too long for the receive buffer: the whole message goes to memory of ours first. Its length is the peer's
-  // claim: a peer of the job, but still only believed up to the limit.
-  if (!receiver.target || receiver.head.bytes > receiver.target->bytes_) {
-    if (receiver.head.bytes > kUnexpectedLimitBytes && !receiver.target) {
+  ++receiver.messages;
+  // Set aside: memory of ours is needed. The length is the peer's claim: a peer of the job, but only believed up to the limit.
+  if (!receiver.target) {
+    if (receiver.head.bytes > kUnexpectedLimitBytes) {
       broken_ = error(TUTTI_ERR_RESOURCE,
                       "rank {} sent {} bytes with tag {}, which no receive awaits: more than the {} bytes that can be set aside;"
                       " post the receive first",
@@ -256,6 +265,8 @@ void PointToPoint::end_message(Receiver& receiver) {
 bool PointToPoint::take_body(Receiver& receiver) {
   const ChannelHandle& channel = *receiver.channel;
   std::byte* data = receiver.aside.data ? receiver.aside.data.get() : static_cast<std::byte*>(receiver.target->data_);
+  const uint64_t capacity =
+      receiver.aside.data ? receiver.head.bytes : std::min(receiver.head.bytes, receiver.target->bytes_);
   if (channel.carrier == Carrier::slots) {
     while (receiver.got_bytes < receiver.head.bytes) {
       const void* slot = nullptr;
@@ -264,7 +275,8 @@ bool PointToPoint::take_body(Receiver& receiver) {
       if (status == TUTTI_TP_AGAIN) return false;
       if (status != TUTTI_OK) return link_error(status, channel);
       if (bytes == 0 || bytes > receiver.head.bytes - receiver.got_bytes) return link_error(TUTTI_ERR_PROTOCOL, channel);
-      std::memcpy(data + receiver.got_bytes, slot, bytes);
+      if (receiver.got_bytes < capacity)  // the rest of a message that is too long is dropped
+        std::memcpy(data + receiver.got_bytes, slot, std::min(bytes, capacity - receiver.got_bytes));
       receiver.got_bytes += bytes;
       status = channel.table->slot_release(channel.channel);
       if (status != TUTTI_OK) return link_error(status, channel);
@@ -274,13 +286,14 @@ bool PointToPoint::take_body(Receiver& receiver) {
   }
   if (receiver.state == Receiver::State::body) {
     receiver.ticket.op = tutti_tp_op_t{};
-    const tutti_status_t status = channel.table->post_recv(channel.channel, data, receiver.head.bytes, &receiver.ticket.op);
+    const tutti_status_t status = channel.table->post_recv(channel.channel, data, capacity, &receiver.ticket.op);
     if (status == TUTTI_TP_AGAIN) return false;
     if (status != TUTTI_OK) return link_error(status, channel);
     receiver.state = Receiver::State::body_posted;
   }
   if (!receiver.ticket.op.done) return false;
-  if (receiver.ticket.op.status != TUTTI_OK) return link_error(receiver.ticket.op.status, channel);
+  const bool too_long = receiver.ticket.op.status == TUTTI_ERR_TRUNCATED && capacity < receiver.head.bytes;
+  if (receiver.ticket.op.status != TUTTI_OK && !too_long) return link_error(receiver.ticket.op.status, channel);
   if (receiver.ticket.op.bytes != receiver.head.bytes) return link_error(TUTTI_ERR_PROTOCOL, channel);
   end_message(receiver);
   return true;
@@ -295,18 +308,35 @@ std::vector<uint32_t> PointToPoint::waiting_for() const {
   return peers;
 }
 
-bool PointToPoint::any_deadline_passed(const Clock& clock) const {
+Deadline PointToPoint::earliest_deadline() const {
+  Deadline earliest;
+  const auto consider = [&](const MessageOperation* operation) {
+    earliest.at_ns = std::min(earliest.at_ns, operation->deadline_.at_ns);
+  };
   for (const auto& sender : senders_)
-    if (sender)
-      for (const MessageOperation* operation : sender->queue)
-        if (operation->deadline_.passed(clock)) return true;
+    if (sender) std::for_each(sender->queue.begin(), sender->queue.end(), consider);
   for (const auto& receiver : receivers_)
     if (receiver) {
-      if (receiver->target && receiver->target->deadline_.passed(clock)) return true;
-      for (const MessageOperation* operation : receiver->posted)
-        if (operation->deadline_.passed(clock)) return true;
+      if (receiver->target) consider(receiver->target);
+      std::for_each(receiver->posted.begin(), receiver->posted.end(), consider);
     }
-  return false;
+  return earliest;
+}
+
+std::vector<uint64_t> PointToPoint::sent_counts() const {
+  std::vector<uint64_t> counts;
+  for (uint32_t peer = 0; peer < senders_.size(); ++peer)
+    if (senders_[peer] && senders_[peer]->messages > 0) {
+      counts.resize(senders_.size());
+      counts[peer] = senders_[peer]->messages;
+    }
+  return counts;
+}
+
+bool PointToPoint::waits_in_vain(uint32_t peer, uint64_t sent_count) const {
+  if (senders_[peer] && !senders_[peer]->queue.empty()) return true;
+  const Receiver* receiver = receivers_[peer].get();
+  return receiver && !receiver->posted.empty() && receiver->messages >= sent_count && !receiver->target;
 }
 
 }  // namespace tutti

@@ -23,6 +23,8 @@ class Execution {
   /// the communicator's channels must be closed before the caller's buffers are given back.
   Outcome advance(bool& moved);
   const Status& status() const noexcept { return status_; }
+  /// World rank at the other end of what failed; UINT32_MAX if it was no peer.
+  uint32_t culprit() const noexcept { return culprit_; }
   /// World ranks that the run waits for now (one a lane at most), for diagnosis and for peers that left.
   std::vector<uint32_t> waiting_for() const;
   /// Forgets everything posted (its channels have been closed).
@@ -49,7 +51,9 @@ class Execution {
   StepResult resolve(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk, uint64_t bytes, void** places);
   StepResult publish(const ProgramStep& step, uint64_t bytes);
   StepResult settle(Ticket& ticket);
-  StepResult fail(Status status);
+  StepResult fail(Status status, uint32_t culprit = UINT32_MAX);
+  StepResult link_failed(tutti_status_t status, const ChannelHandle& channel);
+  StepResult wrong_length(uint64_t got_bytes, uint64_t wanted_bytes, uint32_t peer);
   bool drained();
   uint64_t chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
   uint64_t bound(uint16_t divisor, uint32_t index) const noexcept {
@@ -65,6 +69,7 @@ class Execution {
   uint32_t lanes_left_ = 0;
   uint32_t outstanding_ = 0;  // tickets posted and not yet settled
   Status status_;
+  uint32_t culprit_ = UINT32_MAX;
 };
 
 }  // namespace tutti

@@ -17,6 +17,7 @@ namespace tutti {
 struct FabricTransport {
   const tutti_tp_table_t* table = nullptr;
   tutti_tp_endpoint_t* endpoint = nullptr;
+  uint32_t open_channels = 0;  ///< none: nothing that anybody waits for comes this way, but for connections and notices
 };
 
 /// How this rank reaches one peer.
@@ -31,6 +32,7 @@ struct PeerRoute {
 
 /// An open channel: what the hot path needs, in one place.
 struct ChannelHandle {
+  FabricTransport* owner = nullptr;
   const tutti_tp_table_t* table = nullptr;
   tutti_tp_channel_t* channel = nullptr;
   uint32_t peer = 0;  ///< world rank
@@ -42,6 +44,7 @@ class Fabric {
  public:
   Fabric(uint32_t rank, uint32_t size) : rank_(rank), routes_(size) {}
 
+  /// Before the first channel is opened.
   void add_transport(FabricTransport transport) { transports_.push_back(transport); }
   void set_route(uint32_t peer, PeerRoute route) { routes_[peer] = std::move(route); }
   const PeerRoute& route(uint32_t peer) const { return routes_[peer]; }
@@ -55,9 +58,12 @@ class Fabric {
   Result<ChannelHandle> open_channel(uint32_t peer, uint64_t id, int direction);
   static void close_channel(ChannelHandle& handle) noexcept;
 
-  uint32_t progress() {
+  /// Of transports in use, since this is what a wait polls; of all when `all`, or now and then.
+  uint32_t progress(bool all = false) {
+    all |= ++polls_ % kIdlePollInterval == 0;
     uint32_t events = 0;
-    for (const FabricTransport& transport : transports_) events += transport.table->progress(transport.endpoint);
+    for (const FabricTransport& transport : transports_)
+      if (all || transport.open_channels > 0) events += transport.table->progress(transport.endpoint);
     return events;
   }
   void arm();
@@ -74,6 +80,8 @@ class Fabric {
   uint32_t rank_;
   std::vector<PeerRoute> routes_;
   std::vector<FabricTransport> transports_;
+  uint64_t polls_ = 0;
+  static constexpr uint64_t kIdlePollInterval = 256;
 };
 
 }  // namespace tutti

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -12,8 +13,11 @@
 
 namespace tutti {
 
-/// One call in progress. Created by the caller of Engine, kept in place until done() is true. All but done() belongs to the driver
-/// from submission to completion.
+class Group;
+class MessageOperation;
+
+/// One call in progress. Its owner keeps it in place until done() or, after give_up(), until recycle() was called. Between
+/// Engine::submit and completion all but done() belongs to the thread that drives the engine.
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -21,36 +25,56 @@ class Operation {
   virtual Status begin() { return Status(); }
   /// As far as possible without blocking.
   virtual Execution::Outcome advance(bool& moved) = 0;
-  virtual Status failure() const = 0;
+  virtual Status failure() const { return Status(); }
+  /// World rank to blame for failure(); Group::kNobody if none.
+  virtual uint32_t culprit() const { return UINT32_MAX; }
   /// World ranks that it waits for.
-  virtual std::vector<uint32_t> waiting_for() const = 0;
+  virtual std::vector<uint32_t> waiting_for() const { return {}; }
   /// The group's channels were closed under it.
-  virtual void abandon() noexcept = 0;
+  virtual void abandon() noexcept {}
+  virtual MessageOperation* as_message() noexcept { return nullptr; }
+  /// Runs at once, in no queue, with the driver's exclusive hold of everything.
+  virtual bool is_errand() const noexcept { return false; }
+  /// The owner gave up interest and now the operation has completed.
+  virtual void recycle() noexcept {}
 
-  bool done() const noexcept { return done_.load(std::memory_order_seq_cst); }
+  bool done() const noexcept { return state_.load(std::memory_order_seq_cst) == kDone; }
   /// Valid once done.
   const Status& result() const noexcept { return result_; }
+  /// The owner will not look again. True: it had completed already (recycle() will not be called).
+  bool give_up() noexcept { return state_.exchange(kOrphaned, std::memory_order_seq_cst) == kDone; }
   void reset(Deadline deadline) {
-    done_.store(false, std::memory_order_relaxed);
+    state_.store(kPending, std::memory_order_relaxed);
     result_ = Status();
     deadline_ = deadline;
     begun_ = false;
+    group_ = nullptr;
     next_ = nullptr;
   }
+  Deadline deadline() const noexcept { return deadline_; }
 
  private:
   friend class Engine;
   friend class Group;
   friend class PointToPoint;
-  std::atomic<bool> done_{false};
+  static constexpr uint8_t kPending = 0, kDone = 1, kOrphaned = 2;
+
+  /// The last touch: the owner may free the operation as soon as it is told.
+  void complete(Status status) noexcept {
+    result_ = std::move(status);
+    if (state_.exchange(kDone, std::memory_order_seq_cst) == kOrphaned) recycle();
+  }
+
+  std::atomic<uint8_t> state_{kPending};
   bool begun_ = false;
   Status result_;
   Deadline deadline_;
+  Group* group_ = nullptr;
   Operation* next_ = nullptr;
 };
 
 /// A collective: one execution of a plan.
-class CollectiveOperation final : public Operation {
+class CollectiveOperation : public Operation {
  public:
   void bind(Plan& plan, const Bindings& bindings) {
     plan_ = &plan;
@@ -59,6 +83,7 @@ class CollectiveOperation final : public Operation {
   Status begin() override { return execution_.start(*plan_, bindings_); }
   Execution::Outcome advance(bool& moved) override { return execution_.advance(moved); }
   Status failure() const override { return execution_.status(); }
+  uint32_t culprit() const override { return execution_.culprit(); }
   std::vector<uint32_t> waiting_for() const override { return execution_.waiting_for(); }
   void abandon() noexcept override { execution_.abandon(); }
 

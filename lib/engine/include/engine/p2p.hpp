@@ -16,7 +16,7 @@
 namespace tutti {
 
 /// A send or receive between two ranks. Completed by its PointToPoint.
-class MessageOperation final : public Operation {
+class MessageOperation : public Operation {
  public:
   void bind_send(const void* data, uint64_t bytes, uint32_t peer, int32_t tag) {
     data_ = const_cast<void*>(data);
@@ -33,9 +33,7 @@ class MessageOperation final : public Operation {
   uint64_t received_bytes() const noexcept { return received_bytes_; }
 
   Execution::Outcome advance(bool&) override { return Execution::Outcome::blocked; }  // driven by PointToPoint
-  Status failure() const override { return Status(); }
-  std::vector<uint32_t> waiting_for() const override { return {}; }
-  void abandon() noexcept override {}
+  MessageOperation* as_message() noexcept override { return this; }
 
  private:
   friend class PointToPoint;
@@ -65,9 +63,16 @@ class PointToPoint {
   /// Ends all operations with `status`; the channels are closed.
   template <class Finish>
   void fail_all(const Status& status, Finish&& finish);
-  /// Ends operations whose deadline has passed or that wait for `peer` (world rank).
-  bool any_deadline_passed(const Clock& clock) const;
+  /// The earliest deadline of all that is outstanding.
+  Deadline earliest_deadline() const;
+  /// Messages sent to each rank, empty when there were none: what a peer that still waits needs to know once we have left.
+  std::vector<uint64_t> sent_counts() const;
+  /// Waits for `peer` (rank of the group), which sent `sent_count` messages in all and has left.
+  bool waits_in_vain(uint32_t peer, uint64_t sent_count) const;
   uint64_t unexpected_bytes() const noexcept { return unexpected_bytes_; }
+  /// A link error that breaks the whole group, if any, and the world rank at the other end.
+  const Status& broken() const noexcept { return broken_; }
+  uint32_t culprit() const noexcept { return culprit_; }
 
   static constexpr uint64_t kShortBytes = 1008;                 ///< carried in the head
   static constexpr uint64_t kUnexpectedLimitBytes = 64u << 20;  ///< set aside at most, per group
@@ -91,6 +96,7 @@ class PointToPoint {
     ChannelHandle* channel = nullptr;
     enum class State : uint8_t { head, head_posted, body, body_posted } state = State::head;
     uint64_t sent_bytes = 0;
+    uint64_t messages = 0;  ///< sent so far
     Ticket ticket;
     std::unique_ptr<std::byte[]> staging;
   };
@@ -103,6 +109,7 @@ class PointToPoint {
     Unexpected aside;
     Head head{};
     uint64_t got_bytes = 0;
+    uint64_t messages = 0;  ///< taken off the channel so far
     Ticket ticket;
     std::unique_ptr<std::byte[]> staging;
   };
@@ -133,9 +140,7 @@ class PointToPoint {
   size_t active_ = 0;
   uint64_t unexpected_bytes_ = 0;
   Status broken_;
- public:
-  /// A link error that breaks the whole group, if any.
-  const Status& broken() const noexcept { return broken_; }
+  uint32_t culprit_ = UINT32_MAX;
 };
 
 template <class Finish>

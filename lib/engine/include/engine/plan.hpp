@@ -60,6 +60,7 @@ struct Bindings {
 struct Ticket {
   tutti_tp_op_t op{};
   uint64_t bytes = 0;
+  uint32_t peer = 0;  ///< world rank
   bool posted = false;
 };
 

@@ -1,0 +1,419 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine.hpp"
+
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace tutti {
+namespace {
+
+constexpr uint32_t kProgressEvery = 16;          // pumps that moved something between looks at the transports
+constexpr uint32_t kPollsPerClock = 16;          // polls of a waiting driver between looks at the clock
+constexpr uint64_t kLookAfterNs = 10'000'000;    // between looks at deadlines while something keeps moving
+constexpr uint64_t kRetryNs = 5'000'000;         // notices that a transport did not take yet
+constexpr uint64_t kLookAfterIdleNs = 250'000'000;
+constexpr uint32_t kMostRounds = 1000;
+
+inline void pause_cpu() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Work that needs the driver's hold.
+class Errand final : public Operation {
+ public:
+  explicit Errand(const std::function<void()>& work) : work_(work) {}
+  bool is_errand() const noexcept override { return true; }
+  Execution::Outcome advance(bool& moved) override {
+    work_();
+    moved = true;
+    return Execution::Outcome::done;
+  }
+
+ private:
+  const std::function<void()>& work_;
+};
+
+}  // namespace
+
+Engine::Engine(Fabric& fabric, const EngineOptions& options) : fabric_(fabric), options_(options) {
+  active_.reserve(64);
+  groups_.reserve(64);
+}
+
+Engine::~Engine() {
+  if (event_fd_ >= 0) ::close(event_fd_);
+  if (kick_fd_ >= 0) ::close(kick_fd_);
+}
+
+Status Engine::open() {
+  kick_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (kick_fd_ < 0) return system_error("eventfd", errno);
+  event_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
+  if (event_fd_ < 0) return system_error("epoll_create1", errno);
+  std::vector<int> descriptors = fabric_.descriptors();
+  descriptors.push_back(kick_fd_);
+  for (const int fd : descriptors) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    if (::epoll_ctl(event_fd_, EPOLL_CTL_ADD, fd, &event) != 0) return system_error("epoll_ctl", errno);
+  }
+  return Status();
+}
+
+// ---- the role -------------------------------------------------------------------------------------------------------
+
+bool Engine::try_drive() noexcept {
+  if (role_.load(std::memory_order_relaxed) || role_.exchange(true, std::memory_order_seq_cst)) return false;
+  if (armed_) {
+    fabric_.disarm();
+    armed_ = false;
+  }
+  return true;
+}
+
+void Engine::stop_driving() {
+  for (;;) {
+    const bool left_behind = !active_.empty() || !to_send_.empty();
+    if (left_behind) {
+      fabric_.arm();
+      armed_ = true;
+      uint32_t round = 0;
+      while (pump(true) && ++round < kMostRounds) {
+      }
+      if (round == kMostRounds) kick();
+    }
+    role_.store(false, std::memory_order_seq_cst);
+    wake_waiters();
+    if (left_behind && left_behind_) left_behind_();
+    // Who submitted while we were leaving relies on us.
+    const bool more = submitted_count_.load(std::memory_order_seq_cst) != 0 || attention_.load(std::memory_order_seq_cst);
+    if (!more || !try_drive()) return;
+    pump(false);
+  }
+}
+
+void Engine::wake_waiters() {
+  if (waiter_count_.load(std::memory_order_seq_cst) == 0) return;
+  { const std::lock_guard<std::mutex> hold(mutex_); }
+  changed_.notify_all();
+}
+
+void Engine::kick() noexcept {
+  const uint64_t one = 1;
+  while (::write(kick_fd_, &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+void Engine::submit(Group& group, Operation& operation) {
+  operation.group_ = &group;
+  if (try_drive()) {
+    generation_.fetch_add(1, std::memory_order_relaxed);
+    accept(operation);
+    pump(false);
+    stop_driving();
+    return;
+  }
+  {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    operation.next_ = nullptr;
+    if (submitted_tail_)
+      submitted_tail_->next_ = &operation;
+    else
+      submitted_head_ = &operation;
+    submitted_tail_ = &operation;
+    submitted_count_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  if (try_drive()) {
+    pump(false);
+    stop_driving();
+  } else if (sleeping_.load(std::memory_order_seq_cst)) {
+    kick();
+  }
+}
+
+void Engine::run(Group& group, Operation& operation) {
+  if (try_drive()) {
+    operation.group_ = &group;
+    accept(operation);
+    drive_until(&operation);
+    stop_driving();
+  } else {
+    submit(group, operation);
+  }
+  wait(operation);
+}
+
+void Engine::wait(Operation& operation) {
+  while (!operation.done()) {
+    if (try_drive()) {
+      drive_until(&operation);
+      stop_driving();
+      continue;
+    }
+    waiter_count_.fetch_add(1, std::memory_order_seq_cst);
+    {
+      std::unique_lock<std::mutex> hold(mutex_);
+      changed_.wait(hold, [&] { return operation.done() || !role_.load(std::memory_order_seq_cst); });
+    }
+    waiter_count_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+void Engine::poke() {
+  if (!try_drive()) return;
+  generation_.fetch_add(1, std::memory_order_relaxed);
+  pump(true);
+  if (completed_some_) {
+    completed_some_ = false;
+    wake_waiters();
+  }
+  stop_driving();
+}
+
+void Engine::exclusively(const std::function<void()>& work) {
+  if (try_drive()) {
+    work();
+    stop_driving();
+    return;
+  }
+  Errand errand(work);
+  errand.reset(Deadline());
+  // An errand belongs to no group; the queue does not look at it.
+  {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    if (submitted_tail_)
+      submitted_tail_->next_ = &errand;
+    else
+      submitted_head_ = &errand;
+    submitted_tail_ = &errand;
+    submitted_count_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  if (sleeping_.load(std::memory_order_seq_cst)) kick();
+  wait(errand);
+}
+
+EngineCounters Engine::counters() {
+  EngineCounters result;
+  exclusively([&] { result = counters_; });
+  return result;
+}
+
+std::optional<uint64_t> Engine::progress_and_arm() {
+  if (!try_drive()) return std::nullopt;
+  uint64_t cleared = 0;
+  while (::read(kick_fd_, &cleared, sizeof cleared) < 0 && errno == EINTR) {
+  }
+  fabric_.arm();
+  armed_ = true;
+  uint32_t rounds = 0;
+  while (pump(true) && ++rounds < kMostRounds) {
+  }
+  look_after_groups();
+  completed_some_ = false;
+  if (rounds == kMostRounds) kick();  // it goes on: come back
+  const uint64_t next = next_ns();
+  role_.store(false, std::memory_order_seq_cst);
+  wake_waiters();
+  if (submitted_count_.load(std::memory_order_seq_cst) != 0 || attention_.load(std::memory_order_seq_cst)) kick();
+  return next;
+}
+
+uint64_t Engine::next_ns() const {
+  const uint64_t now = options_.clock->now_ns();
+  uint64_t next = earliest_deadline().at_ns;
+  if (const uint64_t interval = fabric_.poll_interval_ns(); interval != UINT64_MAX) next = std::min(next, now + interval);
+  if (!to_send_.empty()) next = std::min(next, now + kRetryNs);
+  if (!active_.empty()) next = std::min(next, now + kLookAfterIdleNs);
+  return next;
+}
+
+// ---- driving --------------------------------------------------------------------------------------------------------
+
+bool Engine::pump(bool all) {
+  bool moved = false;
+  if (submitted_count_.load(std::memory_order_seq_cst) != 0) {
+    accept_submitted();
+    moved = true;
+  }
+  for (size_t i = 0; i < active_.size();) {
+    Group* group = active_[i];
+    moved |= advance(*group);
+    if (i < active_.size() && active_[i] == group) ++i;
+  }
+  if (!moved || all || ++pumps_ % kProgressEvery == 0) moved |= fabric_.progress(all) > 0;
+  if (!gone_.empty() || !received_.empty() || !to_send_.empty() || attention_.load(std::memory_order_seq_cst)) handle_events();
+  return moved;
+}
+
+void Engine::drive_until(const Operation* operation) {
+  generation_.fetch_add(1, std::memory_order_relaxed);
+  uint64_t waiting_since_ns = 0;
+  uint32_t idle_polls = 0;
+  uint32_t busy_pumps = 0;
+  while (!operation->done()) {
+    if (pump(false)) {
+      idle_polls = 0;
+      if (completed_some_ && waiter_count_.load(std::memory_order_seq_cst) != 0) {
+        completed_some_ = false;
+        wake_waiters();
+      }
+      if (++busy_pumps % 256 == 0 && options_.clock->now_ns() - looked_after_ns_ > kLookAfterNs) look_after_groups();
+      continue;
+    }
+    if (operation->done()) break;
+    if (options_.yield)
+      ::sched_yield();
+    else
+      pause_cpu();
+    if (idle_polls++ % kPollsPerClock != 0 && !options_.yield) continue;
+    const uint64_t now = options_.clock->now_ns();
+    if (idle_polls == 1) waiting_since_ns = now;
+    if (now - waiting_since_ns < options_.spin_ns) continue;
+    sleep(operation);
+    idle_polls = 0;
+  }
+}
+
+void Engine::sleep(const Operation* operation) {
+  sleeping_.store(true, std::memory_order_seq_cst);
+  fabric_.arm();
+  armed_ = true;
+  const bool moved = pump(true);
+  if (!moved) look_after_groups();
+  if (!moved && !operation->done() && submitted_count_.load(std::memory_order_seq_cst) == 0 &&
+      !attention_.load(std::memory_order_seq_cst)) {
+    if (completed_some_) wake_waiters();
+    completed_some_ = false;
+    epoll_event event{};
+    ++counters_.sleeps;
+    const int ready = ::epoll_wait(event_fd_, &event, 1, Deadline{next_ns()}.poll_ms(*options_.clock));
+    if (ready > 0) {
+      uint64_t cleared = 0;
+      if (event.data.fd == kick_fd_ && ::read(kick_fd_, &cleared, sizeof cleared) < 0) {
+        // somebody else read it
+      }
+      fabric_.progress(true);
+    }
+  }
+  sleeping_.store(false, std::memory_order_seq_cst);
+  fabric_.disarm();
+  armed_ = false;
+}
+
+void Engine::accept_submitted() {
+  Operation* operation = nullptr;
+  {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    operation = submitted_head_;
+    submitted_head_ = submitted_tail_ = nullptr;
+    submitted_count_.store(0, std::memory_order_seq_cst);
+  }
+  while (operation) {
+    Operation* next = operation->next_;
+    accept(*operation);
+    operation = next;
+  }
+}
+
+void Engine::accept(Operation& operation) {
+  operation.next_ = nullptr;
+  if (operation.is_errand()) {
+    bool moved = false;
+    operation.advance(moved);
+    finish(operation, Status());
+    return;
+  }
+  Group& group = *operation.group_;
+  if (group.failed_.load(std::memory_order_relaxed)) {
+    finish(operation, group.failure());
+    return;
+  }
+  if (MessageOperation* message = operation.as_message()) {
+    group.messages_.submit(*message);
+  } else {
+    if (group.tail_)
+      group.tail_->next_ = &operation;
+    else
+      group.head_ = &operation;
+    group.tail_ = &operation;
+  }
+  activate(group);
+}
+
+bool Engine::advance(Group& group) {
+  bool moved = false;
+  const auto finish_one = [this](Operation& operation, Status status) { finish(operation, std::move(status)); };
+  while (Operation* operation = group.head_) {
+    if (!operation->begun_) {
+      operation->begun_ = true;
+      if (Status begun = operation->begin(); !begun.ok()) {
+        fail(group, std::move(begun), Group::kNobody);
+        return true;
+      }
+    }
+    const Execution::Outcome outcome = operation->advance(moved);
+    if (outcome == Execution::Outcome::blocked) break;
+    if (outcome == Execution::Outcome::failed) {
+      handle_events();  // the transport may have said more about it
+      if (!group.failed_.load(std::memory_order_relaxed)) fail(group, operation->failure(), operation->culprit());
+      return true;
+    }
+    group.head_ = operation->next_;
+    if (!group.head_) group.tail_ = nullptr;
+    ++group.collectives_ended_;
+    group.asked_at_ns_ = 0;
+    moved = true;
+    finish(*operation, Status());
+  }
+  if (!group.messages_.idle()) {
+    group.messages_.advance(moved, finish_one);
+    if (!group.messages_.broken().ok()) {
+      handle_events();
+      fail(group, group.messages_.broken(), group.messages_.culprit());
+      return true;
+    }
+  }
+  if (!group.head_ && group.messages_.idle()) deactivate(group);
+  return moved;
+}
+
+void Engine::finish(Operation& operation, Status status) noexcept {
+  completed_some_ = true;
+  ++counters_.operations;
+  operation.complete(std::move(status));
+}
+
+void Engine::activate(Group& group) {
+  if (group.active_) return;
+  group.active_ = true;
+  active_.push_back(&group);
+}
+
+void Engine::deactivate(Group& group) {
+  if (!group.active_) return;
+  group.active_ = false;
+  active_.erase(std::find(active_.begin(), active_.end(), &group));
+}
+
+Deadline Engine::earliest_deadline() const {
+  Deadline earliest;
+  for (const Group* group : active_) {
+    for (const Operation* operation = group->head_; operation; operation = operation->next_)
+      earliest.at_ns = std::min(earliest.at_ns, operation->deadline_.at_ns);
+    if (!group->messages_.idle()) earliest.at_ns = std::min(earliest.at_ns, group->messages_.earliest_deadline().at_ns);
+  }
+  return earliest;
+}
+
+}  // namespace tutti

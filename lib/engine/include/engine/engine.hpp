@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "base/status.hpp"
+#include "engine/fabric.hpp"
+#include "engine/group.hpp"
+#include "engine/notice.hpp"
+#include "engine/operation.hpp"
+
+namespace tutti {
+
+struct EngineOptions {
+  const Clock* clock = nullptr;
+  const Log* log = nullptr;
+  uint64_t spin_ns = 50'000;  ///< how long a wait polls before it sleeps
+  bool yield = false;         ///< more ranks than cores on this node: give the core away between polls
+};
+
+struct EngineCounters {
+  uint64_t operations = 0;  ///< completed
+  uint64_t sleeps = 0;      ///< times that a driver slept on descriptors
+  uint64_t failures = 0;    ///< groups that failed
+};
+
+/// The one executor. At most one thread drives it at a time: whoever waits tries to become the driver and moves everything of the
+/// context, its own operation and others'; the rest sleep until their operation is done or the role is free. A blocking call that
+/// finds the role free runs on its caller's thread from beginning to end.
+///
+/// No wake-up is lost: a sleeper publishes that it sleeps (seq_cst), looks once more at what it waits for, and sleeps; a waker
+/// publishes the event first and then looks for sleepers.
+class Engine {
+ public:
+  Engine(Fabric& fabric, const EngineOptions& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Opens what sleeping needs, once the fabric has its transports.
+  Status open();
+
+  // ---- any thread
+  void add(Group& group);
+  /// Ends what is outstanding with TUTTI_ERR_ABORTED and closes the channels; afterwards the group may go.
+  void remove(Group& group);
+  /// Hands an operation over. Never waits. group: a registered one.
+  void submit(Group& group, Operation& operation);
+  /// Returns when it is done; drives the engine meanwhile, or sleeps while another thread does.
+  void wait(Operation& operation);
+  /// submit and wait.
+  void run(Group& group, Operation& operation);
+  /// Drives as far as possible without blocking, if nobody else does.
+  void poke();
+  /// Fails the group here and on all its members with TUTTI_ERR_ABORTED. Does not wait.
+  void abort(Group& group);
+  /// Runs `work` with the exclusive hold of fabric and groups.
+  void exclusively(const std::function<void()>& work);
+  EngineCounters counters();
+
+  // ---- for whoever sleeps on the descriptor: the control thread or an embedder
+  /// Readable while armed() and something may have happened.
+  int fd() const noexcept { return event_fd_; }
+  /// Drives, then arms: from then on the descriptor tells. The result is when to call again even if it does not (on the engine's
+  /// clock; UINT64_MAX: never); nullopt: somebody else drives, and will go on.
+  std::optional<uint64_t> progress_and_arm();
+  /// Rises with every call that drove.
+  uint64_t generation() const noexcept { return generation_.load(std::memory_order_relaxed); }
+  /// Called (with no lock held) when operations stay behind that nobody drives.
+  void set_left_behind(std::function<void()> hook) { left_behind_ = std::move(hook); }
+  /// Whether somebody drives now.
+  bool driven() const noexcept { return role_.load(std::memory_order_seq_cst); }
+
+  // ---- callbacks of transports, from within fabric calls
+  void on_peer_gone(uint32_t peer, int cause, std::string text);
+  void on_notice(uint32_t peer, const void* bytes, size_t count);
+
+ private:
+  struct Gone {
+    uint32_t peer;
+    int cause;
+    std::string text;
+  };
+  struct PendingNotice {
+    uint32_t peer;
+    Notice notice;
+  };
+  struct Left {  // a group that was here
+    uint64_t id;
+    uint64_t collectives;
+    std::vector<uint64_t> messages;
+    std::vector<uint32_t> world_ranks;
+  };
+
+  bool try_drive() noexcept;
+  void stop_driving();
+  bool pump(bool all);
+  void drive_until(const Operation* operation);
+  void sleep(const Operation* operation);
+  void accept_submitted();
+  void accept(Operation& operation);
+  bool advance(Group& group);
+  uint64_t next_ns() const;
+  void look_after_groups();
+  void look_after(Group& group, uint64_t now_ns);
+  void ask(Group& group, const std::vector<uint32_t>& awaited, uint64_t now_ns);
+  void end_outstanding(Group& group, const Status& why);
+  void handle_events();
+  void handle_gone(const Gone& gone);
+  void handle_notice(const PendingNotice& received);
+  void answer_question(uint32_t peer, uint64_t id);
+  void fail(Group& group, Status why, uint32_t culprit);
+  void activate(Group& group);
+  void deactivate(Group& group);
+  void finish(Operation& operation, Status status) noexcept;
+  void tell(uint32_t peer, const Notice& notice);
+  void flood(Group& group, const Notice& notice);
+  void send_notices();
+  Group* find(uint64_t id) const noexcept;
+  Deadline earliest_deadline() const;
+  void wake_waiters();
+  void kick() noexcept;
+  std::string who(const Group& group, uint32_t world_rank) const;
+
+  Fabric& fabric_;
+  EngineOptions options_;
+  int event_fd_ = -1;  // epoll: the transports' descriptors and kick_fd_
+  int kick_fd_ = -1;
+
+  std::atomic<bool> role_{false};
+  std::atomic<bool> sleeping_{false};  // somebody sleeps on event_fd_
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<bool> attention_{false};  // an abort is wanted
+  std::atomic<uint32_t> submitted_count_{0};
+  std::atomic<uint32_t> waiter_count_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Operation* submitted_head_ = nullptr;  // under mutex_
+  Operation* submitted_tail_ = nullptr;
+
+  // The driver's.
+  bool armed_ = false;
+  bool completed_some_ = false;
+  uint32_t pumps_ = 0;
+  uint64_t looked_after_ns_ = 0;
+  std::vector<Group*> groups_;
+  std::vector<Group*> active_;
+  std::vector<Gone> gone_;
+  std::vector<PendingNotice> received_;
+  std::deque<PendingNotice> to_send_;
+  std::vector<PendingNotice> early_;  // about groups that do not exist here yet
+  std::deque<Left> left_;             // groups that existed
+  EngineCounters counters_;
+  std::function<void()> left_behind_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,296 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's other half: peers that go, groups that fail, deadlines, and what engines tell each other about these.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/engine.hpp"
+
+namespace tutti {
+namespace {
+
+constexpr uint64_t kFirstQuestionNs = 250'000'000;  // a wait this long makes us ask the peers
+constexpr uint64_t kNextQuestionNs = 1'000'000'000;
+constexpr size_t kMostEarly = 64;
+constexpr size_t kMostLeft = 1024;
+constexpr size_t kMostToSend = 4096;
+
+}  // namespace
+
+void Engine::add(Group& group) {
+  exclusively([&] {
+    groups_.push_back(&group);
+    // What was said about it before it existed here.
+    std::vector<PendingNotice> early;
+    early.swap(early_);
+    for (const PendingNotice& notice : early) handle_notice(notice);
+    for (const uint32_t peer : group.channels_.world_ranks())
+      if (fabric_.route(peer).state == PeerRoute::State::failed)
+        fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has failed: {}", who(group, peer), fabric_.route(peer).gone_text), peer);
+  });
+}
+
+void Engine::remove(Group& group) {
+  exclusively([&] {
+    const Status why = error(TUTTI_ERR_ABORTED, "the communicator was destroyed while the operation was outstanding");
+    const uint64_t collectives = group.collectives_ended_;
+    const bool had_failed = group.failed_.load(std::memory_order_relaxed);
+    if (!had_failed) {
+      left_.push_back({group.id_, collectives, group.messages_.sent_counts(), group.channels_.world_ranks()});
+      if (left_.size() > kMostLeft) left_.pop_front();
+    }
+    end_outstanding(group, why);
+    groups_.erase(std::remove(groups_.begin(), groups_.end(), &group), groups_.end());
+  });
+}
+
+void Engine::abort(Group& group) {
+  group.abort_wanted_.store(true, std::memory_order_seq_cst);
+  attention_.store(true, std::memory_order_seq_cst);
+  if (try_drive()) {
+    pump(false);
+    stop_driving();
+  } else if (sleeping_.load(std::memory_order_seq_cst)) {
+    kick();
+  }
+}
+
+void Engine::on_peer_gone(uint32_t peer, int cause, std::string text) { gone_.push_back({peer, cause, std::move(text)}); }
+
+void Engine::on_notice(uint32_t peer, const void* bytes, size_t count) {
+  PendingNotice received{peer, {}};
+  if (count != sizeof received.notice) return;
+  std::memcpy(&received.notice, bytes, count);
+  if (received.notice.magic == Notice::kMagic) received_.push_back(received);
+}
+
+std::string Engine::who(const Group& group, uint32_t world_rank) const {
+  const std::vector<uint32_t>& members = group.channels_.world_ranks();
+  const auto member = std::find(members.begin(), members.end(), world_rank);
+  const auto rank = static_cast<uint32_t>(member - members.begin());
+  if (member == members.end() || rank == world_rank) return fmt::format("rank {}", world_rank);
+  return fmt::format("rank {} (rank {} of the job)", rank, world_rank);
+}
+
+// ---- failing --------------------------------------------------------------------------------------------------------
+
+void Engine::end_outstanding(Group& group, const Status& why) {
+  // The channels go first: after that no transport touches the callers' buffers.
+  group.channels_.close_all();
+  Operation* operation = group.head_;
+  group.head_ = group.tail_ = nullptr;
+  while (operation) {
+    Operation* next = operation->next_;
+    if (operation->begun_) operation->abandon();
+    finish(*operation, why);
+    operation = next;
+  }
+  group.messages_.fail_all(why, [this](Operation& message, Status status) { finish(message, std::move(status)); });
+  deactivate(group);
+}
+
+void Engine::fail(Group& group, Status why, uint32_t culprit) {
+  if (group.failed_.load(std::memory_order_relaxed)) return;
+  ++counters_.failures;
+  options_.log->info("communicator {:x} failed: {}", group.id_, why.message());
+  {
+    const std::lock_guard<std::mutex> hold(group.failure_mutex_);
+    group.failure_ = why;
+  }
+  group.failed_.store(true, std::memory_order_release);
+  Notice notice;
+  notice.kind = Notice::failed;
+  notice.id = group.id_;
+  notice.code = why.code();
+  notice.culprit = culprit;
+  flood(group, notice);
+  end_outstanding(group, why);
+}
+
+// To all it has a channel with, since these may wait for us, and along powers of two, so that everybody has the news after
+// log2(size) hops even if many channels were never opened.
+void Engine::flood(Group& group, const Notice& notice) {
+  std::vector<uint32_t> targets = group.channels_.neighbours();
+  for (uint32_t distance = 1; distance < group.size(); distance *= 2) {
+    targets.push_back((group.rank_ + distance) % group.size());
+    targets.push_back((group.rank_ + group.size() - distance) % group.size());
+  }
+  std::sort(targets.begin(), targets.end());
+  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+  for (const uint32_t rank : targets)
+    if (rank != group.rank_) tell(group.channels_.world_ranks()[rank], notice);
+}
+
+void Engine::tell(uint32_t peer, const Notice& notice) {
+  if (to_send_.size() < kMostToSend) to_send_.push_back({peer, notice});
+}
+
+void Engine::send_notices() {
+  for (size_t left = to_send_.size(); left > 0; --left) {
+    const PendingNotice pending = to_send_.front();
+    to_send_.pop_front();
+    if (fabric_.notify(pending.peer, &pending.notice, sizeof pending.notice) == TUTTI_TP_AGAIN) to_send_.push_back(pending);
+  }
+}
+
+// ---- events ---------------------------------------------------------------------------------------------------------
+
+void Engine::handle_events() {
+  while (!gone_.empty()) {
+    std::vector<Gone> gone;
+    gone.swap(gone_);
+    for (const Gone& one : gone) handle_gone(one);
+  }
+  if (!received_.empty()) {
+    std::vector<PendingNotice> received;
+    received.swap(received_);
+    for (const PendingNotice& one : received) handle_notice(one);
+  }
+  if (attention_.exchange(false, std::memory_order_seq_cst)) {
+    for (Group* group : std::vector<Group*>(groups_))
+      if (group->abort_wanted_.exchange(false, std::memory_order_seq_cst))
+        fail(*group, error(TUTTI_ERR_ABORTED, "the communicator was aborted here"), fabric_.rank());
+  }
+  if (!to_send_.empty()) send_notices();
+}
+
+void Engine::handle_gone(const Gone& gone) {
+  if (!fabric_.mark_gone(gone.peer, gone.cause, gone.text)) return;
+  options_.log->info("rank {} is gone: {}", gone.peer, gone.text);
+  if (gone.cause == TUTTI_TP_GONE_LEFT) return;  // see look_after
+  const tutti_status_t code = gone.cause == TUTTI_TP_GONE_UNREACHABLE ? TUTTI_ERR_CONNECT : TUTTI_ERR_PEER_FAILED;
+  for (Group* group : std::vector<Group*>(groups_)) {
+    const std::vector<uint32_t>& members = group->channels_.world_ranks();
+    if (std::find(members.begin(), members.end(), gone.peer) == members.end()) continue;
+    fail(*group, error(code, "{} {}: {}", who(*group, gone.peer),
+                       code == TUTTI_ERR_CONNECT ? "cannot be reached" : "has failed", gone.text),
+         gone.peer);
+  }
+}
+
+Group* Engine::find(uint64_t id) const noexcept {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group* g) { return g->id_ == id; });
+  return found == groups_.end() ? nullptr : *found;
+}
+
+void Engine::handle_notice(const PendingNotice& received) {
+  const Notice& notice = received.notice;
+  Group* group = find(notice.id);
+  if (notice.kind == Notice::question) {
+    if (!group) answer_question(received.peer, notice.id);
+    return;
+  }
+  if (!group) {
+    const bool over = std::any_of(left_.begin(), left_.end(), [&](const Left& left) { return left.id == notice.id; });
+    if (notice.kind == Notice::failed && !over && early_.size() < kMostEarly) early_.push_back(received);
+    return;
+  }
+  if (notice.kind == Notice::departed) {
+    const std::vector<uint32_t>& members = group->channels_.world_ranks();
+    const auto member = std::find(members.begin(), members.end(), received.peer);
+    if (member == members.end()) return;
+    group->departed_.push_back({static_cast<uint32_t>(member - members.begin()), notice.collectives, notice.messages});
+    look_after(*group, options_.clock->now_ns());
+    return;
+  }
+  if (notice.kind != Notice::failed || notice.code >= 0) return;
+  const std::string reporter = who(*group, received.peer);
+  if (notice.culprit == Group::kNobody)
+    fail(*group, error(notice.code, "{} reports a failure of its own ({})", reporter, tutti_status_string(notice.code)),
+         received.peer);
+  else if (notice.code == TUTTI_ERR_TIMEOUT)
+    fail(*group, error(notice.code, "the timeout of {} passed", who(*group, notice.culprit)), notice.culprit);
+  else if (notice.code == TUTTI_ERR_ABORTED)
+    fail(*group, error(notice.code, "the communicator was aborted by {}", who(*group, notice.culprit)), notice.culprit);
+  else
+    fail(*group, error(notice.code, "{} has failed, as {} reports ({})", who(*group, notice.culprit), reporter,
+                       tutti_status_string(notice.code)),
+         notice.culprit);
+}
+
+void Engine::answer_question(uint32_t peer, uint64_t id) {
+  for (const Left& left : left_) {
+    if (left.id != id) continue;
+    const auto member = std::find(left.world_ranks.begin(), left.world_ranks.end(), peer);
+    if (member == left.world_ranks.end()) return;
+    const auto rank = static_cast<size_t>(member - left.world_ranks.begin());
+    Notice answer;
+    answer.kind = Notice::departed;
+    answer.id = id;
+    answer.collectives = left.collectives;
+    answer.messages = rank < left.messages.size() ? left.messages[rank] : 0;
+    tell(peer, answer);
+    return;
+  }
+}
+
+// ---- deadlines and peers that left ------------------------------------------------------------------------------------
+
+void Engine::look_after_groups() {
+  const uint64_t now = options_.clock->now_ns();
+  looked_after_ns_ = now;
+  for (size_t i = 0; i < active_.size();) {
+    Group* group = active_[i];
+    look_after(*group, now);
+    if (i < active_.size() && active_[i] == group) ++i;
+  }
+  if (!to_send_.empty()) send_notices();
+}
+
+void Engine::look_after(Group& group, uint64_t now_ns) {
+  std::vector<uint32_t> awaited;
+  if (group.head_ && group.head_->begun_) awaited = group.head_->waiting_for();
+  if (!group.messages_.idle()) {
+    const std::vector<uint32_t> more = group.messages_.waiting_for();
+    awaited.insert(awaited.end(), more.begin(), more.end());
+  }
+  std::sort(awaited.begin(), awaited.end());
+  awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
+  // A peer that closed its endpoint delivered everything before; what is still missing will never come.
+  for (const uint32_t peer : awaited)
+    if (fabric_.route(peer).state == PeerRoute::State::left) {
+      fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has left, and this call waits for it: {}", who(group, peer),
+                        fabric_.route(peer).gone_text),
+           peer);
+      return;
+    }
+  for (const Group::Departed& departed : group.departed_)
+    if ((group.head_ && group.collectives_ended_ >= departed.collectives) ||
+        group.messages_.waits_in_vain(departed.rank, departed.messages)) {
+      const uint32_t peer = group.channels_.world_ranks()[departed.rank];
+      fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has destroyed the communicator, and this call waits for it",
+                        who(group, peer)),
+           peer);
+      return;
+    }
+  Deadline earliest = group.messages_.idle() ? Deadline() : group.messages_.earliest_deadline();
+  for (const Operation* operation = group.head_; operation; operation = operation->next_)
+    earliest.at_ns = std::min(earliest.at_ns, operation->deadline_.at_ns);
+  if (earliest.at_ns <= now_ns) {
+    std::string ranks;
+    for (const uint32_t peer : awaited) ranks += (ranks.empty() ? "" : ", ") + who(group, peer);
+    fail(group, error(TUTTI_ERR_TIMEOUT,
+                      "the timeout passed while waiting for {}: alive, but not in this call, or only slow; see `timeout`",
+                      ranks.empty() ? "its turn" : ranks),
+         fabric_.rank());
+    return;
+  }
+  ask(group, awaited, now_ns);
+}
+
+void Engine::ask(Group& group, const std::vector<uint32_t>& awaited, uint64_t now_ns) {
+  if (group.asked_at_ns_ == 0) {
+    group.asked_at_ns_ = now_ns + kFirstQuestionNs - kNextQuestionNs;
+    return;
+  }
+  if (static_cast<int64_t>(now_ns - group.asked_at_ns_) < static_cast<int64_t>(kNextQuestionNs)) return;
+  group.asked_at_ns_ = now_ns;
+  Notice question;
+  question.kind = Notice::question;
+  question.id = group.id_;
+  for (const uint32_t peer : awaited)
+    if (peer != fabric_.rank()) tell(peer, question);
+}
+
+}  // namespace tutti

@@ -40,12 +40,12 @@ namespace environment_names {
 }  // namespace environment_names
 
 constexpr SettingInfo kSettings[] = {
-#define TUTTI_SETTING(name, type, default_text, doc)                                                     \
-  {#name,                                                                                                \
-   {environment_names::name.data(), environment_names::name.size()},                                     \
-   SettingType::type,                                                                                    \
-   default_text,                                                                                         \
-   words_of(SettingType::type, doc),                                                                     \
+#define TUTTI_SETTING(name, type, default_text, doc)                 \
+  {#name,                                                            \
+   {environment_names::name.data(), environment_names::name.size()}, \
+   SettingType::type,                                                \
+   default_text,                                                     \
+   words_of(SettingType::type, doc),                                 \
    choices_of(SettingType::type, doc)},
 #include "base/settings.def"
 #undef TUTTI_SETTING
@@ -54,8 +54,8 @@ constexpr SettingInfo kSettings[] = {
 size_t index_of(Setting setting) { return static_cast<size_t>(setting); }
 
 const SettingInfo* find(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kSettings), std::end(kSettings),
-                                   [&](const SettingInfo& info) { return info.name == name; });
+  const auto* found =
+      std::find_if(std::begin(kSettings), std::end(kSettings), [&](const SettingInfo& info) { return info.name == name; });
   return found == std::end(kSettings) ? nullptr : found;
 }
 
@@ -125,8 +125,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 bool is_launcher_variable(std::string_view variable) {
   if (variable.substr(0, kTestVariablePrefix.size()) == kTestVariablePrefix) return true;
-  return std::find(std::begin(kLauncherVariables), std::end(kLauncherVariables), variable) !=
-         std::end(kLauncherVariables);
+  return std::find(std::begin(kLauncherVariables), std::end(kLauncherVariables), variable) != std::end(kLauncherVariables);
 }
 
 Status unknown_variable(std::string_view variable, std::string_view lower_name) {
@@ -148,6 +147,10 @@ std::string_view nearest_setting(std::string_view name) {
       best_distance = distance;
       best = info.name;
     }
+  }
+  // A forgotten or an invented last word is many letters away, but plain to a reader.
+  for (const SettingInfo& info : kSettings) {
+    if (best.empty() && name.size() >= 4 && (info.name.starts_with(name) || name.starts_with(info.name))) best = info.name;
   }
   return best;
 }
@@ -178,7 +181,7 @@ Status Config::set(std::string_view name, std::string_view value, SettingSource 
   return Status();
 }
 
-Status Config::load_environment(const char* const* environment) {
+Status Config::load_environment(const char* const* environment, std::string* unknown) {
   std::string problems;
   const auto note = [&](const Status& status) {
     if (!status.ok()) problems.append(problems.empty() ? "" : "; ").append(status.message());
@@ -195,7 +198,11 @@ Status Config::load_environment(const char* const* environment) {
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
     const SettingInfo* info = find(name);
     if (info == nullptr || info->environment != variable) {
-      note(unknown_variable(variable, name));
+      const Status status = unknown_variable(variable, name);
+      if (unknown)
+        unknown->append(unknown->empty() ? "" : "; ").append(status.message());
+      else
+        note(status);
     } else if (!value.empty()) {  // set to nothing is how shells unset: the default holds
       note(set(name, value, SettingSource::environment));
     }

@@ -32,7 +32,8 @@ void Log::emit(LogLevel level, fmt::string_view format, fmt::format_args args) c
     if (!tag_.empty()) fmt::format_to(std::back_inserter(line), "[{}] ", tag_);
     fmt::vformat_to(std::back_inserter(line), format, args);
     // One call is one line, whatever a peer or a path put into the arguments.
-    std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
     sink_->write(level, std::string_view(line.data(), line.size()));
   } catch (...) {  // logging never turns into an error of the caller's
   }

@@ -103,8 +103,8 @@ class SpdlogSink final : public LogSink {
   void write(LogLevel level, std::string_view line) noexcept override {
     const int saved_errno = errno;
     try {
-      sink_.log(spdlog::details::log_msg(spdlog::string_view_t(), to_spdlog(level),
-                                         spdlog::string_view_t(line.data(), line.size())));
+      sink_.log(
+          spdlog::details::log_msg(spdlog::string_view_t(), to_spdlog(level), spdlog::string_view_t(line.data(), line.size())));
     } catch (...) {  // out of memory while formatting: the line is lost, the caller is not
     }
     errno = saved_errno;

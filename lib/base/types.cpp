@@ -39,8 +39,8 @@ struct Unit {
 };
 constexpr Unit kByteUnits[] = {
     {"T", uint64_t{1} << 40}, {"G", uint64_t{1} << 30}, {"M", uint64_t{1} << 20}, {"K", uint64_t{1} << 10}};
-constexpr Unit kTimeUnits[] = {
-    {"h", 3'600'000'000'000}, {"m", 60'000'000'000}, {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}};
+constexpr Unit kTimeUnits[] = {{"h", 3'600'000'000'000}, {"m", 60'000'000'000}, {"s", 1'000'000'000},
+                               {"ms", 1'000'000},        {"us", 1'000},         {"ns", 1}};
 
 /// "K", "k", "KB", "KiB" -> 1024; "", "B" -> 1; 0 for anything else.
 uint64_t byte_factor(std::string_view suffix) {

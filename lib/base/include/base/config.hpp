@@ -25,19 +25,20 @@ enum class SettingType : uint8_t { text, flag, count, bytes, duration, choice };
 enum class SettingSource : uint8_t { built_in, environment, api };
 
 struct SettingInfo {
-  std::string_view name;          // "tcp_window_bytes"
-  std::string_view environment;   // "TUTTI_TCP_WINDOW_BYTES"
+  std::string_view name;         // "tcp_window_bytes"
+  std::string_view environment;  // "TUTTI_TCP_WINDOW_BYTES"
   SettingType type;
   std::string_view default_text;
   std::string_view doc;
-  std::string_view choices;       // "auto|scalar|avx2" for choice, else ""
+  std::string_view choices;  // "auto|scalar|avx2" for choice, else ""
 };
 std::span<const SettingInfo> all_settings() noexcept;
 
 /// TUTTI_ variables that are not settings: what tuttirun tells its processes beside the settings above, and what the build
 /// and tests use. They are no error in an environment; everything else with the prefix must be a setting.
 inline constexpr std::string_view kLauncherVariables[] = {
-    "TUTTI_LAUNCHER", "TUTTI_LAUNCHER_FD", "TUTTI_LOCAL_RANK", "TUTTI_LOCAL_SIZE", "TUTTI_NODE_RANK", "TUTTI_NODE_COUNT", "TUTTI_RSH",
+    "TUTTI_LAUNCHER",  "TUTTI_LAUNCHER_FD", "TUTTI_LOCAL_RANK", "TUTTI_LOCAL_SIZE",
+    "TUTTI_NODE_RANK", "TUTTI_NODE_COUNT",  "TUTTI_RSH",
 };
 inline constexpr std::string_view kTestVariablePrefix = "TUTTI_TEST_";
 
@@ -48,8 +49,9 @@ class Config {
 
   /// Takes every TUTTI_ variable of `environment` (as environ: "NAME=value"). Unknown TUTTI_ names and bad values are
   /// collected into one TUTTI_ERR_CONFIG that names each and the nearest known name; good ones are taken all the same.
-  /// Names in kLauncherVariables (set by tuttirun for other purposes) are ignored.
-  Status load_environment(const char* const* environment);
+  /// Names in kLauncherVariables (set by tuttirun for other purposes) are ignored. With `unknown`, unknown names go there, as text
+  /// for a warning, and are no error: a job of mixed versions still starts.
+  Status load_environment(const char* const* environment, std::string* unknown = nullptr);
 
   Status set(std::string_view name, std::string_view value, SettingSource source = SettingSource::api);
 
@@ -77,7 +79,7 @@ class Config {
   std::vector<Value> values_;
 };
 
-/// The known name nearest to `name` by edit distance, or "" when none is near.
+/// The known name nearest to `name` by edit distance, else one that `name` begins or lengthens, or "" when none is near.
 std::string_view nearest_setting(std::string_view name);
 
 }  // namespace tutti

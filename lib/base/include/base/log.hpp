@@ -38,10 +38,22 @@ class Log {
   void write(LogLevel level, fmt::format_string<Args...> format, Args&&... args) const noexcept {
     if (enabled(level)) emit(level, format, fmt::make_format_args(args...));
   }
-  template <class... A> void error(fmt::format_string<A...> f, A&&... a) const noexcept { write(LogLevel::error, f, std::forward<A>(a)...); }
-  template <class... A> void warn(fmt::format_string<A...> f, A&&... a) const noexcept { write(LogLevel::warn, f, std::forward<A>(a)...); }
-  template <class... A> void info(fmt::format_string<A...> f, A&&... a) const noexcept { write(LogLevel::info, f, std::forward<A>(a)...); }
-  template <class... A> void debug(fmt::format_string<A...> f, A&&... a) const noexcept { write(LogLevel::debug, f, std::forward<A>(a)...); }
+  template <class... A>
+  void error(fmt::format_string<A...> f, A&&... a) const noexcept {
+    write(LogLevel::error, f, std::forward<A>(a)...);
+  }
+  template <class... A>
+  void warn(fmt::format_string<A...> f, A&&... a) const noexcept {
+    write(LogLevel::warn, f, std::forward<A>(a)...);
+  }
+  template <class... A>
+  void info(fmt::format_string<A...> f, A&&... a) const noexcept {
+    write(LogLevel::info, f, std::forward<A>(a)...);
+  }
+  template <class... A>
+  void debug(fmt::format_string<A...> f, A&&... a) const noexcept {
+    write(LogLevel::debug, f, std::forward<A>(a)...);
+  }
   void set_tag(std::string tag) { tag_ = std::move(tag); }
   LogLevel level() const noexcept { return level_; }
 

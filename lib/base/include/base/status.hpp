@@ -20,8 +20,7 @@ namespace tutti {
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
-  Status(tutti_status_t code, std::string message)
-      : code_(code), message_(std::make_unique<std::string>(std::move(message))) {}
+  Status(tutti_status_t code, std::string message) : code_(code), message_(std::make_unique<std::string>(std::move(message))) {}
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
   Status(const Status& other) : code_(other.code_), message_(other.copy_message()) {}
@@ -39,9 +38,7 @@ class [[nodiscard]] Status {
   }
 
  private:
-  std::unique_ptr<std::string> copy_message() const {
-    return message_ ? std::make_unique<std::string>(*message_) : nullptr;
-  }
+  std::unique_ptr<std::string> copy_message() const { return message_ ? std::make_unique<std::string>(*message_) : nullptr; }
   tutti_status_t code_ = TUTTI_OK;
   std::unique_ptr<std::string> message_;
 };
@@ -79,7 +76,7 @@ class [[nodiscard]] Result {
 }  // namespace tutti
 
 /// Returns from the enclosing function when the Status expression is an error.
-#define TUTTI_TRY(expression)                                    \
-  do {                                                           \
+#define TUTTI_TRY(expression)                                                           \
+  do {                                                                                  \
     if (::tutti::Status tutti_try_ = (expression); !tutti_try_.ok()) return tutti_try_; \
   } while (false)

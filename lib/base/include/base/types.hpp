@@ -17,8 +17,8 @@ enum class Op : uint8_t { sum, prod, min, max, avg };
 inline constexpr size_t kOpCount = 5;
 
 size_t size_bytes(DType dtype) noexcept;
-std::string_view name(DType dtype) noexcept;  // "f32"
-std::string_view name(Op op) noexcept;        // "sum"
+std::string_view name(DType dtype) noexcept;       // "f32"
+std::string_view name(Op op) noexcept;             // "sum"
 Result<DType> parse_dtype(std::string_view text);  // "f32" or "float32"
 Result<Op> parse_op(std::string_view text);
 /// From the C ABI's numbers; an error names the value and the range.

@@ -56,6 +56,8 @@ class StoreServer {
   /// Puts a value into the store from this side ("secret").
   void set(std::string_view key, std::string_view value);
   bool get(std::string_view key, std::string* value) const;
+  /// Ends the listeners and all connections; what was stored can still be read.
+  void close();
   /// Authenticated connections that are open, and ones still in their handshake.
   size_t client_count() const noexcept;
   size_t pending_count() const noexcept;

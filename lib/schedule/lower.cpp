@@ -246,12 +246,12 @@ class Lowering {
   // ---- guard
 
   struct Guard {
-    size_t before;  ///< place of the write that must wait
+    size_t before;  ///< place of the verb that must wait
     Item await;
   };
 
-  /// An await_sent goes before the earliest write that could reach bytes still being sent, unless by then the ticket has been
-  /// used again, which waits for the same send.
+  /// An await_sent goes before the earliest write that could reach bytes still being sent. If the ticket is used again before
+  /// that, it goes there: with as many chunks the post would wait for the same send, and the last ones have no post after them.
   void guard_sends(Draft& draft) const {
     std::vector<Guard> guards;
     for (size_t place = 0; place < draft.items.size(); ++place) {
@@ -259,12 +259,13 @@ class Lowering {
       if (send.verb != Verb::post_send) continue;
       const Time reused = {send.lag + kSendDepth, place};
       const std::optional<Time> write = first_write_after(draft, place);
-      if (!write || !(*write < reused)) continue;
+      if (!write) continue;
+      const Time needed = std::min(*write, reused);
       Item await = send;
       await.verb = Verb::await_sent;
       await.channel = 0;
-      await.lag = write->iteration;
-      guards.push_back({write->place, std::move(await)});
+      await.lag = needed.iteration;
+      guards.push_back({needed.place, std::move(await)});
     }
     std::stable_sort(guards.begin(), guards.end(), [](const Guard& a, const Guard& b) { return a.before < b.before; });
     std::vector<Item> merged;

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "structure.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "schedule/names.hpp"
+#include "schedule/verify.hpp"
+#include "tutti/transport.h"
+
+namespace tutti {
+namespace {
+
+/// One program of the job.
+class ProgramCheck {
+ public:
+  ProgramCheck(const Program& program, uint32_t rank, uint32_t size) : program_(program), rank_(rank), size_(size) {}
+
+  Status run() {
+    if (program_.rank != rank_ || program_.size != size_) {
+      return fault("program of rank {} of {} stands at place {} of {}", program_.rank, program_.size, rank_, size_);
+    }
+    if (program_.lanes.size() > kMaxLanes) return fault("{} lanes; at most {}", program_.lanes.size(), kMaxLanes);
+    for (const uint32_t divisor : program_.divisors) {
+      if (divisor == 0) return fault("a divisor is 0");
+    }
+    TUTTI_TRY(channels());
+    for (const Stage& stage : program_.stages) {
+      if (stage.lane >= program_.lanes.size() || !std::has_single_bit(stage.depth)) {
+        return fault("a stage of lane {} is {} deep", stage.lane, stage.depth);
+      }
+    }
+    for (const PendingRing& ring : program_.pendings) {
+      if (!std::has_single_bit(ring.depth)) return fault("a ring of {} tickets: not a power of two", ring.depth);
+    }
+    pending_users_.resize(program_.pendings.size(), PendingUser{});
+    uint32_t next_step = 0;
+    for (uint32_t lane = 0; lane < program_.lanes.size(); ++lane) TUTTI_TRY(check_lane(lane, next_step));
+    if (next_step != program_.steps.size()) return fault("{} steps stand in no lane", program_.steps.size() - next_step);
+    return Status();
+  }
+
+ private:
+  template <class... Args>
+  Status fault(fmt::format_string<Args...> format, Args&&... args) const {
+    return Status(TUTTI_ERR_INTERNAL, fmt::format("rank {}: {}", rank_, fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  Status channels() const {
+    std::set<std::tuple<uint16_t, uint32_t, uint8_t>> seen;
+    for (const ProgramChannel& channel : program_.channels) {
+      if (channel.peer >= size_ || channel.peer == rank_) return fault("a channel to rank {}", channel.peer);
+      if (channel.direction != TUTTI_TP_SEND && channel.direction != TUTTI_TP_RECV) {
+        return fault("a channel in direction {}", channel.direction);
+      }
+      if (channel.lane >= program_.lanes.size()) return fault("a channel of lane {}", channel.lane);
+      if (!seen.emplace(channel.lane, channel.peer, channel.direction).second) {
+        return fault("lane {} has two channels to rank {}", channel.lane, channel.peer);
+      }
+    }
+    return Status();
+  }
+
+  Status check_lane(uint32_t lane_index, uint32_t& next_step) {
+    const ProgramLane& lane = program_.lanes[lane_index];
+    if (lane.first_step != next_step || lane.step_count > program_.steps.size() - next_step) {
+      return fault("lane {} has steps {} to {} of {}", lane_index, lane.first_step, lane.first_step + lane.step_count,
+                   program_.steps.size());
+    }
+    if (lane.segment_bytes == 0) return fault("lane {} has segments of 0 bytes", lane_index);
+    next_step += lane.step_count;
+    for (uint32_t n = lane.first_step; n < next_step; ++n) {
+      const ProgramStep& step = program_.steps[n];
+      if (step.lag > lane.max_lag) return fault("step {} lags {}, its lane at most {}", n, step.lag, lane.max_lag);
+      const Status status = step.verb == Verb::fold ? check_fold(step, lane_index) : check_transfer(step, lane_index);
+      if (!status.ok()) return status.with_context(fmt::format("lane {} step {} ({})", lane_index, n, name(step.verb)));
+    }
+    return Status();
+  }
+
+  Status check_operand(uint32_t index, uint32_t lane, bool written) const {
+    if (index >= program_.operands.size()) return fault("operand {} of {}", index, program_.operands.size());
+    const ProgramOperand& operand = program_.operands[index];
+    if (operand.divisor != ProgramOperand::kNoData) {
+      if (operand.divisor >= program_.divisors.size()) return fault("divisor {} of {}", operand.divisor, program_.divisors.size());
+      if (operand.first > operand.last || operand.last > program_.divisors[operand.divisor]) {
+        return fault("slice {}..{} of {} parts", operand.first, operand.last, program_.divisors[operand.divisor]);
+      }
+    }
+    switch (operand.kind) {
+      case ProgramOperand::Kind::local:
+        if (operand.buffer == BufferId::input && (written || program_.collective == Collective::broadcast)) {
+          return fault("{} the caller's input", written ? "writes" : "a broadcast uses");
+        }
+        if (operand.buffer == BufferId::scratch && !program_.uses_scratch) return fault("uses scratch and does not say so");
+        return Status();
+      case ProgramOperand::Kind::staged:
+        if (operand.index >= program_.stages.size()) return fault("stage {} of {}", operand.index, program_.stages.size());
+        if (program_.stages[operand.index].lane != lane) return fault("a stage of lane {}", program_.stages[operand.index].lane);
+        return Status();
+      case ProgramOperand::Kind::slot:
+        return check_channel(operand.index, lane, Carrier::slots, written ? TUTTI_TP_SEND : TUTTI_TP_RECV);
+    }
+    return fault("operand {} is of no kind", index);
+  }
+
+  Status check_channel(uint32_t index, uint32_t lane, Carrier carrier, int direction) const {
+    if (index >= program_.channels.size()) return fault("channel {} of {}", index, program_.channels.size());
+    const ProgramChannel& channel = program_.channels[index];
+    if (channel.lane != lane) return fault("a channel of lane {}", channel.lane);
+    if (channel.carrier != carrier) return fault("channel {} carries {}", index, name(channel.carrier));
+    if (channel.direction != direction) return fault("channel {} goes the other way", index);
+    return Status();
+  }
+
+  Status check_fold(const ProgramStep& step, uint32_t lane) const {
+    const uint32_t operands = uint32_t{step.source_count} + step.destination_count;
+    if (step.source_count == 0) return fault("a fold of nothing");
+    if (step.destination_count == 0) return fault("a fold into nothing");
+    if (operands > kMaxStepOperands) return fault("{} operands; at most {}", operands, kMaxStepOperands);
+    for (uint32_t n = 0; n < operands; ++n) {
+      TUTTI_TRY(check_operand(step.first_operand + n, lane, n >= step.source_count));
+      const ProgramOperand& operand = program_.operands[step.first_operand + n];
+      for (uint32_t other = 0; operand.kind == ProgramOperand::Kind::slot && other < n; ++other) {
+        const ProgramOperand& slot = program_.operands[step.first_operand + other];
+        // Both would be the same message.
+        if (slot.kind == ProgramOperand::Kind::slot && slot.index == operand.index) return fault("channel {} twice", slot.index);
+      }
+    }
+    return Status();
+  }
+
+  Status check_transfer(const ProgramStep& step, uint32_t lane) {
+    const bool receives = step.verb == Verb::post_recv || step.verb == Verb::await_received;
+    TUTTI_TRY(check_operand(step.first_operand, lane, receives));
+    if (program_.operands[step.first_operand].kind == ProgramOperand::Kind::slot) return fault("a transfer of a slot");
+    if (step.pending >= program_.pendings.size()) return fault("ticket ring {} of {}", step.pending, program_.pendings.size());
+    PendingUser& user = pending_users_[step.pending];
+    if (user.known && (user.receives != receives || user.lane != lane)) return fault("ticket ring {} has two uses", step.pending);
+    user = {true, receives, lane};
+    if (step.verb != Verb::post_send && step.verb != Verb::post_recv) return Status();
+    return check_channel(step.channel, lane, Carrier::messages, receives ? TUTTI_TP_RECV : TUTTI_TP_SEND);
+  }
+
+  struct PendingUser {
+    bool known = false;
+    bool receives = false;
+    uint32_t lane = 0;
+  };
+
+  const Program& program_;
+  const uint32_t rank_;
+  const uint32_t size_;
+  std::vector<PendingUser> pending_users_;
+};
+
+Status check_slice(const Slice& slice) {
+  if (slice.parts == 0 && slice == kSignal) return Status();
+  if (slice.parts != 0 && slice.first <= slice.last && slice.last <= slice.parts) return Status();
+  return error(TUTTI_ERR_INTERNAL, "slice {}..{} of {} parts", slice.first, slice.last, slice.parts);
+}
+
+Status check_operands(const std::vector<Operand>& operands, const Schedule& schedule, bool written) {
+  std::set<uint32_t> peers;
+  for (const Operand& operand : operands) {
+    TUTTI_TRY(check_slice(operand.slice));
+    if (operand.kind == Operand::Kind::message) {
+      if (operand.peer >= schedule.size || operand.peer == schedule.rank) {
+        return error(TUTTI_ERR_INTERNAL, "a message {} rank {}", written ? "to" : "from", operand.peer);
+      }
+      if (!peers.insert(operand.peer).second) return error(TUTTI_ERR_INTERNAL, "rank {} twice in one step", operand.peer);
+    } else if (operand.buffer == BufferId::input && written && operand.slice.parts != 0) {
+      return error(TUTTI_ERR_INTERNAL, "writes the caller's input");
+    }
+  }
+  return Status();
+}
+
+Status check_step(const Step& step, const Schedule& schedule) {
+  if (step.sources.empty() || step.destinations.empty()) return error(TUTTI_ERR_INTERNAL, "no source or no destination");
+  if (step.sources.size() + step.destinations.size() > kMaxStepOperands) return error(TUTTI_ERR_INTERNAL, "too many operands");
+  TUTTI_TRY(check_operands(step.sources, schedule, false));
+  TUTTI_TRY(check_operands(step.destinations, schedule, true));
+  const bool signal = step.sources.front().slice.parts == 0;
+  const auto differs = [signal](const Operand& operand) { return (operand.slice.parts == 0) != signal; };
+  if (std::any_of(step.sources.begin(), step.sources.end(), differs) ||
+      std::any_of(step.destinations.begin(), step.destinations.end(), differs)) {
+    return error(TUTTI_ERR_INTERNAL, "a signal among data");
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status check(const Schedule& schedule) {
+  if (schedule.rank >= schedule.size) return error(TUTTI_ERR_INTERNAL, "rank {} of {}", schedule.rank, schedule.size);
+  if (schedule.lanes.size() > kMaxLanes) return error(TUTTI_ERR_INTERNAL, "{} lanes; at most {}", schedule.lanes.size(), kMaxLanes);
+  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
+    for (size_t n = 0; n < schedule.lanes[lane].steps.size(); ++n) {
+      const Status status = check_step(schedule.lanes[lane].steps[n], schedule);
+      if (!status.ok()) return status.with_context(fmt::format("rank {} lane {} step {}", schedule.rank, lane, n));
+    }
+  }
+  return Status();
+}
+
+Status check_structure(std::span<const Program> job) {
+  if (job.empty()) return error(TUTTI_ERR_INTERNAL, "a job of no ranks");
+  const auto size = static_cast<uint32_t>(job.size());
+  std::map<std::tuple<uint16_t, uint32_t, uint32_t>, Carrier> carriers;  // (lane, from, to)
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    if (job[rank].collective != job[0].collective) return error(TUTTI_ERR_INTERNAL, "rank {}: another collective", rank);
+    TUTTI_TRY(ProgramCheck(job[rank], rank, size).run());
+    for (const ProgramChannel& channel : job[rank].channels) {
+      const bool sends = channel.direction == TUTTI_TP_SEND;
+      const auto key = std::make_tuple(channel.lane, sends ? rank : channel.peer, sends ? channel.peer : rank);
+      const auto [entry, is_new] = carriers.emplace(key, channel.carrier);
+      if (!is_new && entry->second != channel.carrier) {
+        return error(TUTTI_ERR_INTERNAL, "ranks {} and {} use different carriers", rank, channel.peer);
+      }
+    }
+  }
+  return Status();
+}
+
+}  // namespace tutti

@@ -106,6 +106,19 @@ TEST_CASE("an unknown variable names itself and the nearest setting; the good on
   CHECK(config.duration_ns(Setting::spin) == 50'000);
 }
 
+TEST_CASE("unknown variables may be a warning: their text comes apart, bad values stay an error") {
+  Config config;
+  std::string unknown;
+  const std::vector<const char*> only_unknown{"TUTTI_LOG_LEVLE=debug", "TUTTI_FROM_NEXT_YEAR=1", "TUTTI_SHM_SLOTS=16", nullptr};
+  CHECK(config.load_environment(only_unknown.data(), &unknown).ok());
+  CHECK(contains(unknown, "TUTTI_LOG_LEVLE; did you mean TUTTI_LOG_LEVEL?; unknown environment variable TUTTI_FROM_NEXT_YEAR"));
+  CHECK(config.count(Setting::shm_slots) == 16);
+  unknown.clear();
+  const std::vector<const char*> bad_value{"TUTTI_SHM_SLOTS=many", nullptr};
+  CHECK(config.load_environment(bad_value.data(), &unknown).code() == TUTTI_ERR_CONFIG);
+  CHECK(unknown.empty());
+}
+
 TEST_CASE("a variable in the wrong case is unknown, and the right one is offered") {
   Config config;
   const Status status = load(config, {"TUTTI_Rank=3"});

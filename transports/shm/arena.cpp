@@ -14,16 +14,9 @@ namespace tutti::shm {
 namespace {
 
 constexpr int kNeededSeals = F_SEAL_SHRINK | F_SEAL_SEAL;
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers lack
 
-int reserve_pages(int memfd, uint64_t offset, uint64_t bytes) {
-  int result = 0;
-  do {
-    result = ::fallocate(memfd, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
-  } while (result == EINTR);
-  return result;
-}
-
-} // namespace
+}  // namespace
 
 Arena::Arena(Fd memfd, uint32_t ranks, uint64_t bytes, std::byte* base)
     : memfd_{std::move(memfd)}, layout_{ranks}, bytes_{bytes}, base_{base} {}
@@ -31,7 +24,8 @@ Arena::Arena(Fd memfd, uint32_t ranks, uint64_t bytes, std::byte* base)
 Arena::~Arena() { ::munmap(base_, bytes_); }
 
 Outcome Arena::map(int memfd, uint64_t bytes, std::byte*& base) {
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+  const int flags = memfd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, memfd, 0);
   if (memory == MAP_FAILED) {
     return Outcome::system("cannot map " + std::to_string(bytes) + " bytes of shared memory (shm_arena_bytes)", errno);
   }
@@ -40,35 +34,66 @@ Outcome Arena::map(int memfd, uint64_t bytes, std::byte*& base) {
   return Outcome::success();
 }
 
+Outcome Arena::check_size(uint32_t ranks, uint64_t bytes) {
+  const uint64_t need = Layout{ranks}.extents + uint64_t{ranks} * 16 * kPage;
+  if (bytes >= need) return Outcome::success();
+  return Outcome::failure(TUTTI_ERR_RESOURCE, "an arena of " + std::to_string(bytes) + " bytes is too small for " +
+                                                  std::to_string(ranks) + " ranks: need " + std::to_string(need) +
+                                                  " (shm_arena_bytes, ulimit -f)");
+}
+
+/// Fresh memory is zero, which is the initial value of every word but these.
+void Arena::write_header() {
+  auto* header = new (base_) ArenaHeader{};
+  header->magic = kArenaMagic;
+  header->arena_bytes = bytes_;
+  header->version = kLayoutVersion;
+  header->ranks = layout_.ranks;
+  header->next.store(layout_.extents, std::memory_order_release);
+}
+
+int Arena::reserve_pages(uint64_t offset, uint64_t bytes) const {
+  int result = 0;
+  do {
+    if (memfd_) {
+      result = ::fallocate(memfd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+    } else {
+      result = ::madvise(base_ + offset, bytes, kPopulateWrite) == 0 ? 0 : errno;
+      // Kernels before 5.14 do not know it: there, pages come when touched, as all private memory does.
+      if (result == EINVAL) result = 0;
+    }
+  } while (result == EINTR);
+  return result;
+}
+
 Outcome Arena::create(uint32_t ranks, uint64_t bytes, std::unique_ptr<Arena>& arena) {
-  const Layout layout{ranks};
   // ftruncate beyond the file size limit would be answered with SIGXFSZ.
   rlimit limit{};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0) bytes = std::min<uint64_t>(bytes, limit.rlim_cur);
   bytes = bytes / kPage * kPage;
-  const uint64_t need = layout.extents + uint64_t{ranks} * 16 * kPage;
-  if (bytes < need) {
-    return Outcome::failure(TUTTI_ERR_RESOURCE, "an arena of " + std::to_string(bytes) + " bytes is too small for " +
-                                                    std::to_string(ranks) + " ranks: need " + std::to_string(need) +
-                                                    " (shm_arena_bytes, ulimit -f)");
-  }
+  if (Outcome enough = check_size(ranks, bytes); !enough.ok()) return enough;
   Fd memfd{::memfd_create("tutti", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
   if (!memfd) return Outcome::system("memfd_create", errno);
   if (::ftruncate(memfd.get(), static_cast<off_t>(bytes)) != 0) return Outcome::system("ftruncate of the arena", errno);
-  if (const int error = reserve_pages(memfd.get(), 0, layout.extents)) {
-    return Outcome::system("cannot reserve " + std::to_string(layout.extents) + " bytes of shared memory", error);
-  }
   if (::fcntl(memfd.get(), F_ADD_SEALS, kNeededSeals | F_SEAL_GROW) != 0) return Outcome::system("sealing the arena", errno);
   std::byte* base = nullptr;
   if (Outcome mapped = map(memfd.get(), bytes, base); !mapped.ok()) return mapped;
-  // A fresh memfd is zero, which is the initial value of every word but these.
-  auto* header = new (base) ArenaHeader{};
-  header->magic = kArenaMagic;
-  header->arena_bytes = bytes;
-  header->version = kLayoutVersion;
-  header->ranks = ranks;
-  header->next.store(layout.extents, std::memory_order_release);
-  arena = std::make_unique<Arena>(std::move(memfd), ranks, bytes, base);
+  auto made = std::make_unique<Arena>(std::move(memfd), ranks, bytes, base);
+  if (const int error = made->reserve_pages(0, made->layout_.extents)) {
+    return Outcome::system("cannot reserve " + std::to_string(made->layout_.extents) + " bytes of shared memory", error);
+  }
+  made->write_header();
+  arena = std::move(made);
+  return Outcome::success();
+}
+
+Outcome Arena::create_private(uint32_t ranks, uint64_t bytes, std::unique_ptr<Arena>& arena) {
+  bytes = bytes / kPage * kPage;
+  if (Outcome enough = check_size(ranks, bytes); !enough.ok()) return enough;
+  std::byte* base = nullptr;
+  if (Outcome mapped = map(-1, bytes, base); !mapped.ok()) return mapped;
+  arena = std::make_unique<Arena>(Fd{}, ranks, bytes, base);
+  arena->write_header();
   return Outcome::success();
 }
 
@@ -106,12 +131,12 @@ Outcome Arena::take_extent(uint64_t need, uint64_t want, uint64_t& offset, uint6
     const uint64_t rest = bytes_ - first;
     if (rest < need) {
       return Outcome::failure(TUTTI_ERR_RESOURCE, "the node's shared memory is used up: need " + std::to_string(need) +
-                                                      " bytes, left " + std::to_string(rest) + " of " +
-                                                      std::to_string(bytes_) + "; raise shm_arena_bytes or lower shm_slot_bytes");
+                                                      " bytes, left " + std::to_string(rest) + " of " + std::to_string(bytes_) +
+                                                      "; raise shm_arena_bytes or lower shm_slot_bytes");
     }
     grant = std::min(want, rest);
   } while (!next.compare_exchange_weak(first, first + grant, std::memory_order_acq_rel));
-  if (const int error = reserve_pages(memfd_.get(), first, grant)) {
+  if (const int error = reserve_pages(first, grant)) {
     // Give the range back if nobody took the next one; else it stays a hole that costs no memory.
     uint64_t mine = first + grant;
     next.compare_exchange_strong(mine, first, std::memory_order_acq_rel);
@@ -122,4 +147,4 @@ Outcome Arena::take_extent(uint64_t need, uint64_t want, uint64_t& offset, uint6
   return Outcome::success();
 }
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

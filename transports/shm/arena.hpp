@@ -10,15 +10,18 @@
 
 namespace tutti::shm {
 
-/// The mapped memfd of a node. Shared by the ranks of a process; safe to use from several threads.
+/// The mapped memory of a node: a memfd, or private memory if one process has all its ranks. Shared by the ranks of a process;
+/// safe to use from several threads.
 ///
 /// The file is sparse and sealed against shrinking; pages are reserved as extents are handed out, so that a shortage is an
 /// error code here and never a SIGBUS later. The mapping is not inherited by fork(): a child has no use for it, and would
 /// otherwise keep a dead job's memory alive.
 class Arena {
-public:
+ public:
   /// A new arena, sealed. `bytes` is rounded down to pages.
   static Outcome create(uint32_t ranks, uint64_t bytes, std::unique_ptr<Arena>& arena);
+  /// One for a single process: plain memory, no descriptor.
+  static Outcome create_private(uint32_t ranks, uint64_t bytes, std::unique_ptr<Arena>& arena);
   /// One that came from another process: seals, size and header are checked.
   static Outcome adopt(Fd memfd, uint32_t ranks, uint64_t bytes, std::unique_ptr<Arena>& arena);
   /// Takes over a mapping; use create or adopt.
@@ -53,8 +56,11 @@ public:
   /// Takes up to `want` bytes, at least `need`, for good, with their pages. TUTTI_ERR_RESOURCE: there are none.
   Outcome take_extent(uint64_t need, uint64_t want, uint64_t& offset, uint64_t& taken);
 
-private:
+ private:
   static Outcome map(int memfd, uint64_t bytes, std::byte*& base);
+  static Outcome check_size(uint32_t ranks, uint64_t bytes);
+  void write_header();
+  int reserve_pages(uint64_t offset, uint64_t bytes) const;
 
   Fd memfd_;
   Layout layout_;
@@ -62,4 +68,4 @@ private:
   std::byte* base_;
 };
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

@@ -21,7 +21,7 @@ uint32_t set_of(const RingKey& key, uint32_t table) {
 
 uint32_t reader_word(const RingKey& key) { return key.reader | (key.notice ? kNoticeFlag : 0); }
 
-} // namespace
+}  // namespace
 
 bool Directory::find_free(const RingKey& key, EntryPlace& place) {
   for (uint32_t t = 0; t < tables_.size(); ++t) {
@@ -93,8 +93,7 @@ Lookup find_ring(const Arena& arena, uint32_t writer, const RingKey& key, FoundR
       if ((reader & ~kWriterClosedFlag) != reader_word(key) || id != key.id || closed) continue;
       const uint32_t slots = 1u << (where & 31);
       const uint64_t ring = where & ~kSlotsMask;
-      if ((where & kSlotsMask) > 31 || slots < kMinSlots || slots > kMaxSlots ||
-          !arena.holds(ring, ring_bytes(slots), kLine)) {
+      if ((where & kSlotsMask) > 31 || slots < kMinSlots || slots > kMaxSlots || !arena.holds(ring, ring_bytes(slots), kLine)) {
         return Lookup::kCorrupt;
       }
       best = {entry, ring, slots, (reader & kWriterClosedFlag) != 0, generation};
@@ -105,4 +104,4 @@ Lookup find_ring(const Arena& arena, uint32_t writer, const RingKey& key, FoundR
   return Lookup::kFound;
 }
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

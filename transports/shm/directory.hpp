@@ -12,9 +12,11 @@ namespace tutti::shm {
 
 /// Names a ring among those of one writer.
 struct RingKey {
-  uint32_t reader = 0; // node index
-  bool notice = false; // the ring of notices; id is 0
+  uint32_t reader = 0;  // node index
+  bool notice = false;  // the ring of notices; id is 0
   uint64_t id = 0;
+
+  bool operator==(const RingKey&) const = default;
 };
 
 /// Where an entry lies in its writer's tables.
@@ -27,7 +29,7 @@ struct EntryPlace {
 /// The writer's side of its lookup tables: set-associative, and a new table of double size when a set is full everywhere.
 /// Entries never move, so that a reader may keep a pointer to one, and a miss costs a reader one set per table.
 class Directory {
-public:
+ public:
   Directory(Arena& arena, Pool& pool, uint32_t self, std::pmr::memory_resource* memory)
       : arena_{arena}, pool_{pool}, self_{self}, tables_{memory} {}
 
@@ -37,10 +39,10 @@ public:
   static void mark_writer_closed(const EntryPlace& place);
   void remove(const EntryPlace& place);
 
-private:
+ private:
   struct Table {
     uint64_t offset;
-    std::pmr::vector<uint8_t> used; // private, so that a peer cannot make us overwrite a live entry
+    std::pmr::vector<uint8_t> used;  // private, so that a peer cannot make us overwrite a live entry
   };
   bool find_free(const RingKey& key, EntryPlace& place);
   Outcome grow();
@@ -65,4 +67,4 @@ enum class Lookup { kMissing, kFound, kCorrupt };
 /// The oldest ring of `writer` with this key that its reader has not closed. Everything read is checked against the arena.
 Lookup find_ring(const Arena& arena, uint32_t writer, const RingKey& key, FoundRing& found);
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

@@ -10,7 +10,7 @@ namespace tutti::shm {
 
 /// Owns a descriptor.
 class Fd {
-public:
+ public:
   Fd() = default;
   explicit Fd(int fd) : fd_{fd} {}
   Fd(Fd&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
@@ -32,8 +32,8 @@ public:
     fd_ = -1;
   }
 
-private:
+ private:
   int fd_ = -1;
 };
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

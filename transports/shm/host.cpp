@@ -44,4 +44,4 @@ void Host::do_deallocate(void* memory, size_t bytes, size_t) {
   table_->free(table_->host, memory);
 }
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

@@ -17,7 +17,7 @@ using Mac = std::array<uint8_t, 32>;
 
 /// The host's services, as C++. Also a memory resource: all that an endpoint keeps is allocated through the host.
 class Host final : public std::pmr::memory_resource {
-public:
+ public:
   explicit Host(const tutti_tp_host_t* table) : table_{table} {}
 
   void log(int level, const std::string& line) const;
@@ -27,15 +27,13 @@ public:
   void peer_gone(uint32_t peer, int cause, const std::string& text) const {
     table_->peer_gone(table_->host, peer, cause, text.c_str());
   }
-  void notified(uint32_t peer, const void* notice, size_t bytes) const {
-    table_->notified(table_->host, peer, notice, bytes);
-  }
+  void notified(uint32_t peer, const void* notice, size_t bytes) const { table_->notified(table_->host, peer, notice, bytes); }
   /// A setting that is a plain number; `fallback` if the host does not know it.
   Outcome number(const char* name, uint64_t fallback, uint64_t& value) const;
 
   uint64_t allocated_bytes() const { return allocated_bytes_; }
 
-private:
+ private:
   void* do_allocate(size_t bytes, size_t alignment) override;
   void do_deallocate(void* memory, size_t bytes, size_t alignment) override;
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
@@ -52,4 +50,4 @@ bool same_bytes(const Bytes& a, const Bytes& b) {
   return difference == 0;
 }
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

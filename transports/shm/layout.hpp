@@ -32,12 +32,17 @@ constexpr uint32_t kMinSlots = 4;
 constexpr uint32_t kMaxSlots = 1024;
 constexpr uint64_t kMaxSlotBytes = uint64_t{256} << 20;
 
+constexpr bool valid_geometry(uint64_t slots, uint64_t slot_bytes) {
+  return slots >= kMinSlots && slots <= kMaxSlots && (slots & (slots - 1)) == 0 && slot_bytes >= 64 && slot_bytes % 64 == 0 &&
+         slot_bytes <= kMaxSlotBytes;
+}
+
 /// One slot: payload, length and flag in one 64-byte line, so that a small message is one transfer. A longer message lies
 /// in a body elsewhere; its offset then takes the place of the payload.
 struct alignas(kLine) SlotHead {
   std::byte payload[kInlineBytes];
-  std::atomic<uint64_t> length; // kBodyFlag: the payload is the offset of a body
-  std::atomic<uint64_t> sequence; // number of the message that lies here, from 1
+  std::atomic<uint64_t> length;    // kBodyFlag: the payload is the offset of a body
+  std::atomic<uint64_t> sequence;  // number of the message that lies here, from 1
 };
 constexpr uint64_t kBodyFlag = uint64_t{1} << 63;
 
@@ -50,10 +55,10 @@ constexpr uint64_t ring_bytes(uint64_t slots) { return sizeof(RingTail) + slots 
 
 /// Finds a ring by (reader, id). Written by the ring's writer, but for reader_closed.
 struct Entry {
-  std::atomic<uint64_t> generation; // 0: free; else unique for this writer and growing
+  std::atomic<uint64_t> generation;  // 0: free; else unique for this writer and growing
   std::atomic<uint64_t> id;
-  std::atomic<uint64_t> where;  // offset of the ring; the low bits hold log2 of its slots
-  std::atomic<uint32_t> reader; // node index and the flags below
+  std::atomic<uint64_t> where;   // offset of the ring; the low bits hold log2 of its slots
+  std::atomic<uint32_t> reader;  // node index and the flags below
   std::atomic<uint32_t> reader_closed;
 };
 constexpr uint32_t kReaderMask = 0xffff;
@@ -65,15 +70,15 @@ enum class RankState : uint32_t { kAbsent = 0, kAttached = 1, kLeft = 2, kDead =
 
 /// Words that others write to reach a rank.
 struct alignas(kLine) Bell {
-  std::atomic<uint32_t> sleeping;  // 1: write the rank's eventfd after publishing
-  std::atomic<uint64_t> attention; // grows when something rare happened: a notice, a leave, a death, a channel opened or closed
+  std::atomic<uint32_t> sleeping;   // 1: write the rank's eventfd after publishing
+  std::atomic<uint64_t> attention;  // grows when something rare happened: a notice, a leave, a death, a channel opened or closed
 };
 
 /// Words of a rank that others read.
 struct alignas(kLine) Presence {
-  std::atomic<uint32_t> state;   // RankState
-  std::atomic<uint64_t> version; // grows when a ring was added
-  std::atomic<uint64_t> tables[kTables]; // table k has kTableEntries << k entries; 0: not there yet
+  std::atomic<uint32_t> state;            // RankState
+  std::atomic<uint64_t> version;          // grows when a ring was added
+  std::atomic<uint64_t> tables[kTables];  // table k has kTableEntries << k entries; 0: not there yet
 };
 
 struct Control {
@@ -86,7 +91,7 @@ struct alignas(kLine) ArenaHeader {
   uint64_t arena_bytes;
   uint32_t version;
   uint32_t ranks;
-  alignas(kLine) std::atomic<uint64_t> next; // first byte not yet handed out
+  alignas(kLine) std::atomic<uint64_t> next;  // first byte not yet handed out
 };
 
 static_assert(sizeof(SlotHead) == kLine && offsetof(SlotHead, sequence) == 56);
@@ -113,7 +118,7 @@ struct Layout {
   uint64_t controls;
   uint64_t notices;
   uint64_t cuts;
-  uint64_t extents; // first byte of the part that is handed out
+  uint64_t extents;  // first byte of the part that is handed out
 };
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

@@ -20,14 +20,14 @@ bool Node::wake(uint32_t index) const {
 }
 
 void Node::depart(uint32_t index, RankState state) const {
-  auto attached = static_cast<uint32_t>(RankState::kAttached);
-  if (!arena->control(index).presence.state.compare_exchange_strong(attached, static_cast<uint32_t>(state),
-                                                                    std::memory_order_seq_cst)) {
-    return;
-  }
+  std::atomic<uint32_t>& word = arena->control(index).presence.state;
+  uint32_t before = word.load(std::memory_order_seq_cst);
+  do {
+    if (before >= static_cast<uint32_t>(RankState::kLeft)) return;
+  } while (!word.compare_exchange_weak(before, static_cast<uint32_t>(state), std::memory_order_seq_cst));
   for (uint32_t other = 0; other < roster.ranks.size(); ++other) {
-    if (other != index) call_attention(other);
+    if (other != index && is_seated(other)) call_attention(other);
   }
 }
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

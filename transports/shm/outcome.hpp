@@ -27,4 +27,4 @@ struct [[nodiscard]] Outcome {
   }
 };
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

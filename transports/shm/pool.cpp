@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kSmallestStep = 64 << 10;
 constexpr uint64_t kLargestStep = 1 << 20;
 
-} // namespace
+}  // namespace
 
 Outcome Pool::allocate(uint64_t bytes, uint64_t& offset) {
   const uint64_t need = round_up(std::max<uint64_t>(bytes, 1), kLine);
@@ -61,4 +61,4 @@ void Pool::insert(uint64_t offset, uint64_t bytes) {
   by_size_.insert({bytes, offset});
 }
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

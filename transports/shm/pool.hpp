@@ -14,7 +14,7 @@ namespace tutti::shm {
 /// A rank's share of the arena: best fit with coalescing. All its bookkeeping is private memory, so that a peer can damage
 /// contents but never the allocator. Grows by extents, which it never gives back.
 class Pool {
-public:
+ public:
   Pool(Arena& arena, std::pmr::memory_resource* memory) : arena_{arena}, by_offset_{memory}, by_size_{memory} {}
 
   /// `bytes` rounded up to kLine, aligned to kLine. Contents are whatever was there.
@@ -25,7 +25,7 @@ public:
   uint64_t held_bytes() const { return held_bytes_; }
   uint64_t used_bytes() const { return used_bytes_; }
 
-private:
+ private:
   void insert(uint64_t offset, uint64_t bytes);
 
   Arena& arena_;
@@ -35,4 +35,4 @@ private:
   uint64_t used_bytes_ = 0;
 };
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

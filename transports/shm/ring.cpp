@@ -16,7 +16,7 @@ uint64_t body_class(uint64_t bytes, uint64_t slot_bytes) {
   return slot_bytes;
 }
 
-} // namespace
+}  // namespace
 
 Outcome Sender::open(const RingKey& key) {
   const uint32_t slots = share_.node->slots;
@@ -127,18 +127,29 @@ void Sender::free_memory() {
 
 tutti_status_t Receiver::attach() {
   if (attached_) return TUTTI_OK;
-  const uint64_t version = share_.node->arena->control(writer_).presence.version.load(std::memory_order_seq_cst);
+  const Arena& arena = *share_.node->arena;
+  const uint64_t version = arena.control(writer_).presence.version.load(std::memory_order_seq_cst);
   if (looked_ && version == seen_version_) return TUTTI_TP_AGAIN;
-  const Lookup lookup = find_ring(*share_.node->arena, writer_, key_, found_);
-  if (lookup == Lookup::kCorrupt) return TUTTI_ERR_PROTOCOL;
   looked_ = true;
   seen_version_ = version;
-  if (lookup == Lookup::kMissing) return TUTTI_TP_AGAIN;
-  tail_ = share_.node->arena->at<RingTail>(found_.ring);
-  heads_ = share_.node->arena->at<SlotHead>(found_.ring + sizeof(RingTail));
+  for (;; --skip_) {
+    const Lookup lookup = find_ring(arena, writer_, key_, found_);
+    if (lookup == Lookup::kCorrupt) return TUTTI_ERR_PROTOCOL;
+    if (lookup == Lookup::kMissing) return TUTTI_TP_AGAIN;
+    if (skip_ == 0) break;
+    close_found();
+  }
+  tail_ = arena.at<RingTail>(found_.ring);
+  heads_ = arena.at<SlotHead>(found_.ring + sizeof(RingTail));
   mask_ = found_.slots - 1;
   attached_ = true;
   return TUTTI_OK;
+}
+
+void Receiver::close_found() {
+  found_.entry->reader_closed.exchange(1, std::memory_order_seq_cst);
+  // The writer may wait for credit, and has memory to take back.
+  if (share_.node->call_attention(writer_)) ++share_.counters.bells_rung;
 }
 
 tutti_status_t Receiver::locate(SlotHead& head) {
@@ -185,10 +196,8 @@ tutti_status_t Receiver::release() {
 
 bool Receiver::close() {
   if (attach() != TUTTI_OK) return false;
-  found_.entry->reader_closed.exchange(1, std::memory_order_seq_cst);
-  // The writer may wait for credit, and has memory to take back.
-  if (share_.node->call_attention(writer_)) ++share_.counters.bells_rung;
+  close_found();
   return true;
 }
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

@@ -34,7 +34,7 @@ struct Share {
   Pool pool;
   Directory directory;
   Counters counters;
-  Outcome last_failure; // why the last call that returned TUTTI_ERR_RESOURCE did
+  Outcome last_failure;  // why the last call that returned TUTTI_ERR_RESOURCE did
 };
 
 /// The writing end of a channel.
@@ -43,7 +43,7 @@ struct Share {
 /// `sleeping`; the reader exchanges its `sleeping` to 1 (seq_cst) and then loads the sequence once more. In the single order of
 /// these four at least one sees the other. Credits go the other way likewise.
 class Sender {
-public:
+ public:
   Sender(Share& share, uint32_t reader) : share_{share}, reader_{reader}, bodies_{share.memory} {}
 
   Outcome open(const RingKey& key);
@@ -57,10 +57,10 @@ public:
   void free_memory();
   uint32_t reader() const { return reader_; }
 
-private:
+ private:
   struct Body {
     uint64_t offset = 0;
-    uint64_t bytes = 0; // 0: none
+    uint64_t bytes = 0;  // 0: none
   };
   SlotHead& head(uint64_t message) const { return heads_[message & mask_]; }
   tutti_status_t refresh_credit();
@@ -70,14 +70,14 @@ private:
   Share& share_;
   uint32_t reader_;
   bool in_body_ = false;
-  uint64_t next_ = 0;     // messages committed
-  uint64_t released_ = 0; // the reader's tail as last seen
+  uint64_t next_ = 0;      // messages committed
+  uint64_t released_ = 0;  // the reader's tail as last seen
   uint64_t mask_ = 0;
   uint64_t reserved_bytes_ = kNothingReserved;
   SlotHead* heads_ = nullptr;
   RingTail* tail_ = nullptr;
   uint64_t ring_ = 0;
-  std::pmr::vector<Body> bodies_; // by slot
+  std::pmr::vector<Body> bodies_;  // by slot
   EntryPlace place_;
 
   static constexpr uint64_t kNothingReserved = ~uint64_t{0};
@@ -85,7 +85,7 @@ private:
 
 /// The reading end of a channel. Finds its ring when there is one. TUTTI_ERR_PROTOCOL: the writer wrote nonsense.
 class Receiver {
-public:
+ public:
   Receiver(Share& share, uint32_t writer, const RingKey& key) : share_{share}, writer_{writer}, key_{key} {}
 
   tutti_status_t peek(const void** slot, uint64_t* bytes);
@@ -94,26 +94,30 @@ public:
   bool close();
   /// Finds the ring if that is still to do. AGAIN: there is none.
   tutti_status_t attach();
-  bool writer_closed() const { return found_.writer_closed; }
+  /// The first `uses` rings found are earlier uses of the id: closes them unread.
+  void skip(uint32_t uses) { skip_ = uses; }
+  uint32_t skipped() const { return skip_; }
   uint32_t writer() const { return writer_; }
   const RingKey& key() const { return key_; }
 
-private:
+ private:
   tutti_status_t locate(SlotHead& head);
+  void close_found();
 
   Share& share_;
   uint32_t writer_;
   bool attached_ = false;
-  uint64_t next_ = 0; // messages released
+  uint64_t next_ = 0;  // messages released
   uint64_t mask_ = 0;
   SlotHead* heads_ = nullptr;
   RingTail* tail_ = nullptr;
-  const std::byte* data_ = nullptr; // of the message peeked at; nullptr: none
+  const std::byte* data_ = nullptr;  // of the message peeked at; nullptr: none
   uint64_t length_ = 0;
   RingKey key_;
   FoundRing found_;
+  uint32_t skip_ = 0;
   bool looked_ = false;
   uint64_t seen_version_ = 0;
 };
 
-} // namespace tutti::shm
+}  // namespace tutti::shm

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "call.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tutti {
+namespace {
+
+/// Plain storage: a thread may end after the library was unloaded.
+thread_local char last_error[1024];
+
+Status forked() {
+  return error(TUTTI_ERR_FORKED,
+               "this is a forked child; the communicator belongs to its parent. Create one here, after exec or from another id");
+}
+
+Status bad_handle(const char* kind, const void* handle) {
+  if (!handle) return error(TUTTI_ERR_HANDLE, "the {} handle is NULL", kind);
+  return error(TUTTI_ERR_HANDLE, "{} is not a live {} handle: destroyed already, or of another kind", handle, kind);
+}
+
+}  // namespace
+
+tutti_status_t report(const char* function, tutti_status_t code, std::string_view message) noexcept {
+  const std::string_view name(function);
+  size_t at = 0;
+  const auto append = [&](std::string_view text) {
+    const size_t fits = std::min(text.size(), sizeof last_error - 1 - at);
+    std::memcpy(last_error + at, text.data(), fits);
+    at += fits;
+  };
+  append(name);
+  append(": ");
+  append(message);
+  last_error[at] = '\0';
+  return code;
+}
+
+Result<Communicator*> find_communicator(tutti_comm_t handle) {
+  auto* communicator = static_cast<Communicator*>(handles().find(HandleKind::communicator, handle));
+  if (!communicator) return bad_handle("communicator", handle);
+  if (communicator->context()->in_forked_child()) return forked();
+  return communicator;
+}
+
+Result<Request*> find_request(tutti_request_t handle) {
+  auto* request = static_cast<Request*>(handles().find(HandleKind::request, handle));
+  if (!request) return bad_handle("request", handle);
+  if (request->context->in_forked_child()) return forked();
+  return request;
+}
+
+Result<Context*> find_context(tutti_context_t handle) {
+  auto* context = static_cast<Context*>(handles().find(HandleKind::context, handle));
+  if (!context) return bad_handle("context", handle);
+  if (context->in_forked_child()) return forked();
+  return context;
+}
+
+Status null_argument(const char* name) { return error(TUTTI_ERR_ARGUMENT, "{} is NULL", name); }
+
+}  // namespace tutti
+
+extern "C" const char* tutti_last_error(void) { return tutti::last_error; }

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <new>
+
+#include "base/status.hpp"
+#include "comm/communicator.hpp"
+#include "comm/request.hpp"
+#include "handles.hpp"
+
+namespace tutti {
+
+/// Keeps the message for tutti_last_error of this thread; returns the code.
+tutti_status_t report(const char* function, tutti_status_t code, std::string_view message) noexcept;
+
+/// The body of every entry: nothing is thrown across the C ABI.
+template <class Body>
+tutti_status_t entry(const char* function, Body&& body) noexcept {
+  try {
+    const Status status = body();
+    return status.ok() ? TUTTI_OK : report(function, status.code(), status.message());
+  } catch (const std::bad_alloc&) {
+    return report(function, TUTTI_ERR_MEMORY, "out of memory");
+  } catch (const std::exception& e) {
+    return report(function, TUTTI_ERR_INTERNAL, e.what());
+  } catch (...) {
+    return report(function, TUTTI_ERR_INTERNAL, "an exception of unknown type");
+  }
+}
+
+Result<Communicator*> find_communicator(tutti_comm_t handle);
+Result<Request*> find_request(tutti_request_t handle);
+Result<Context*> find_context(tutti_context_t handle);
+
+Status null_argument(const char* name);
+
+}  // namespace tutti

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "handles.hpp"
+
+#include <new>
+
+namespace tutti {
+namespace {
+
+static_assert(sizeof(void*) == 8, "a handle holds 32 bits of kind and generation and 32 bits of index");
+
+constexpr uint32_t kGenerationMask = 0x0fffffff;
+
+uint32_t tag_of(const void* handle) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle) >> 32); }
+size_t index_of(const void* handle) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle)); }
+
+}  // namespace
+
+HandleTable& handles() noexcept {
+  static HandleTable table;
+  return table;
+}
+
+HandleTable::~HandleTable() {
+  for (std::atomic<Chunk*>& chunk : chunks_) delete chunk.exchange(nullptr);
+}
+
+const HandleTable::Slot* HandleTable::slot(size_t index) const noexcept {
+  if (index / kChunkSlots >= kMostChunks) return nullptr;
+  const Chunk* chunk = chunks_[index / kChunkSlots].load(std::memory_order_acquire);
+  return chunk ? &(*chunk)[index % kChunkSlots] : nullptr;
+}
+
+void* HandleTable::insert(HandleKind kind, void* object) {
+  const std::lock_guard<std::mutex> hold(mutex_);
+  if (free_.empty()) {
+    const size_t chunk = slot_count_ / kChunkSlots;
+    if (chunk >= kMostChunks) throw std::bad_alloc();
+    free_.reserve(slot_count_ + kChunkSlots);  // giving back must not allocate
+    chunks_[chunk].store(new Chunk, std::memory_order_release);
+    for (size_t i = kChunkSlots; i-- > 0;) free_.push_back(static_cast<uint32_t>(slot_count_ + i));
+    slot_count_ += kChunkSlots;
+  }
+  const uint32_t index = free_.back();
+  free_.pop_back();
+  Slot& slot = (*chunks_[index / kChunkSlots].load(std::memory_order_relaxed))[index % kChunkSlots];
+  slot.generation = (slot.generation + 1) & kGenerationMask;
+  const uint32_t tag = (static_cast<uint32_t>(kind) << 28) | slot.generation;
+  slot.object.store(object, std::memory_order_relaxed);
+  slot.tag.store(tag, std::memory_order_release);
+  return reinterpret_cast<void*>((uintptr_t{tag} << 32) | index);
+}
+
+void* HandleTable::find(HandleKind kind, const void* handle) const noexcept {
+  const uint32_t tag = tag_of(handle);
+  if (tag >> 28 != static_cast<uint32_t>(kind)) return nullptr;
+  const Slot* found = slot(index_of(handle));
+  if (!found || found->tag.load(std::memory_order_acquire) != tag) return nullptr;
+  return found->object.load(std::memory_order_relaxed);
+}
+
+void* HandleTable::remove(HandleKind kind, const void* handle) noexcept {
+  const std::lock_guard<std::mutex> hold(mutex_);
+  void* object = find(kind, handle);
+  if (!object) return nullptr;
+  auto* found = const_cast<Slot*>(slot(index_of(handle)));
+  found->tag.store(0, std::memory_order_release);
+  found->object.store(nullptr, std::memory_order_relaxed);
+  free_.push_back(static_cast<uint32_t>(index_of(handle)));
+  return object;
+}
+
+std::vector<void*> HandleTable::all(HandleKind kind) {
+  const std::lock_guard<std::mutex> hold(mutex_);
+  std::vector<void*> result;
+  for (size_t index = 0; index < slot_count_; ++index) {
+    const uint32_t tag = slot(index)->tag.load(std::memory_order_relaxed);
+    if (tag >> 28 == static_cast<uint32_t>(kind)) result.push_back(reinterpret_cast<void*>((uintptr_t{tag} << 32) | index));
+  }
+  return result;
+}
+
+}  // namespace tutti

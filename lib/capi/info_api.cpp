@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Version, names of statuses, types and operations, configuration.
+#include "base/config.hpp"
+#include "base/types.hpp"
+#include "call.hpp"
+
+using namespace tutti;
+
+extern "C" tutti_status_t tutti_get_version(int* major, int* minor, int* patch) {
+  if (major) *major = TUTTI_VERSION_MAJOR;
+  if (minor) *minor = TUTTI_VERSION_MINOR;
+  if (patch) *patch = TUTTI_VERSION_PATCH;
+  return TUTTI_OK;
+}
+
+extern "C" const char* tutti_status_string(tutti_status_t status) {
+  switch (status) {
+#define TUTTI_NAME(code) \
+  case code: return #code;
+    TUTTI_NAME(TUTTI_OK)
+    TUTTI_NAME(TUTTI_ERR_ARGUMENT)
+    TUTTI_NAME(TUTTI_ERR_TYPE)
+    TUTTI_NAME(TUTTI_ERR_OP)
+    TUTTI_NAME(TUTTI_ERR_RANK)
+    TUTTI_NAME(TUTTI_ERR_HANDLE)
+    TUTTI_NAME(TUTTI_ERR_UNSUPPORTED)
+    TUTTI_NAME(TUTTI_ERR_CONCURRENT)
+    TUTTI_NAME(TUTTI_ERR_TRUNCATED)
+    TUTTI_NAME(TUTTI_ERR_CONFIG)
+    TUTTI_NAME(TUTTI_ERR_SIZE)
+    TUTTI_NAME(TUTTI_ERR_MISMATCH)
+    TUTTI_NAME(TUTTI_ERR_ABORTED)
+    TUTTI_NAME(TUTTI_ERR_TIMEOUT)
+    TUTTI_NAME(TUTTI_ERR_PEER_FAILED)
+    TUTTI_NAME(TUTTI_ERR_CONNECT)
+    TUTTI_NAME(TUTTI_ERR_AUTH)
+    TUTTI_NAME(TUTTI_ERR_PROTOCOL)
+    TUTTI_NAME(TUTTI_ERR_VERSION)
+    TUTTI_NAME(TUTTI_ERR_MISSING_RANK)
+    TUTTI_NAME(TUTTI_ERR_MEMORY)
+    TUTTI_NAME(TUTTI_ERR_RESOURCE)
+    TUTTI_NAME(TUTTI_ERR_SYSTEM)
+    TUTTI_NAME(TUTTI_ERR_FORKED)
+    TUTTI_NAME(TUTTI_ERR_ENVIRONMENT)
+    TUTTI_NAME(TUTTI_ERR_INTERNAL)
+#undef TUTTI_NAME
+    default: return "unknown status";
+  }
+}
+
+extern "C" size_t tutti_dtype_size_bytes(tutti_dtype_t dtype) {
+  const bool known = dtype >= 0 && dtype < static_cast<tutti_dtype_t>(kDTypeCount);
+  return known ? size_bytes(static_cast<DType>(dtype)) : 0;
+}
+
+extern "C" const char* tutti_dtype_name(tutti_dtype_t dtype) {
+  static constexpr const char* kNames[kDTypeCount] = {"int8",   "uint8",  "int16",   "uint16",   "int32",   "uint32",
+                                                      "int64",  "uint64", "float16", "bfloat16", "float32", "float64"};
+  return dtype >= 0 && dtype < static_cast<tutti_dtype_t>(kDTypeCount) ? kNames[dtype] : "unknown";
+}
+
+extern "C" const char* tutti_op_name(tutti_op_t op) {
+  static constexpr const char* kNames[kOpCount] = {"sum", "prod", "min", "max", "avg"};
+  return op >= 0 && op < static_cast<tutti_op_t>(kOpCount) ? kNames[op] : "unknown";
+}
+
+extern "C" tutti_status_t tutti_config_create(tutti_config_t* config) {
+  return entry("tutti_config_create", [&]() -> Status {
+    if (!config) return null_argument("config");
+    auto created = std::make_unique<Config>();
+    *config = static_cast<tutti_config_t>(handles().insert(HandleKind::config, created.get()));
+    created.release();
+    return Status();
+  });
+}
+
+extern "C" tutti_status_t tutti_config_set(tutti_config_t config, const char* name, const char* value) {
+  return entry("tutti_config_set", [&]() -> Status {
+    auto* found = static_cast<Config*>(handles().find(HandleKind::config, config));
+    if (!found) return error(TUTTI_ERR_HANDLE, "{} is not a live configuration handle", static_cast<const void*>(config));
+    if (!name) return null_argument("name");
+    if (!value) return null_argument("value");
+    return found->set(name, value);
+  });
+}
+
+extern "C" tutti_status_t tutti_config_destroy(tutti_config_t config) {
+  return entry("tutti_config_destroy", [&]() -> Status {
+    auto* found = static_cast<Config*>(handles().remove(HandleKind::config, config));
+    if (!found) return error(TUTTI_ERR_HANDLE, "{} is not a live configuration handle", static_cast<const void*>(config));
+    delete found;
+    return Status();
+  });
+}

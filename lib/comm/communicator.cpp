@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/communicator.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "schedule/algorithm.hpp"
+
+namespace tutti {
+namespace {
+
+/// The same numbers on every rank, whatever it measured: the choice of an algorithm must not differ between ranks.
+CostModel cost_model(bool one_node_with_slots) {
+  CostModel model;
+  if (one_node_with_slots) {
+    model.latency_ns = 400;
+    model.ns_per_byte = 0.15;
+    model.reduce_ns_per_byte = 0.1;
+  } else {
+    model.latency_ns = 8000;
+    model.ns_per_byte = 0.5;
+    model.reduce_ns_per_byte = 0.1;
+  }
+  return model;
+}
+
+Setting override_setting(Collective collective) {
+  switch (collective) {
+    case Collective::allreduce: return Setting::allreduce;
+    case Collective::broadcast: return Setting::broadcast;
+    case Collective::barrier: return Setting::barrier;
+  }
+  return Setting::barrier;
+}
+
+CpuLevel cpu_level(const Config& config) {
+  const std::string& wish = config.choice(Setting::cpu);
+  const CpuLevel detected = detected_cpu_level();
+  if (wish == "scalar") return CpuLevel::scalar;
+  if (wish == "sse4") return std::min(detected, CpuLevel::sse4);
+  return detected;
+}
+
+/// Ids of a context's communicators differ with overwhelming probability (48 bits), and all members compute the same one.
+uint64_t child_id(uint64_t parent, uint64_t split, uint32_t color) {
+  uint64_t x = parent ^ (split * 0x9e3779b97f4a7c15u) ^ (uint64_t{color} << 1 | 1);
+  for (int round = 0; round < 2; ++round) {  // finaliser of MurmurHash3
+    x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdu;
+    x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53u;
+    x ^= x >> 33;
+  }
+  return x << 16;
+}
+
+class BusyFlag {
+ public:
+  explicit BusyFlag(std::atomic<bool>& flag) : flag_(flag), mine_(!flag.exchange(true, std::memory_order_acquire)) {}
+  ~BusyFlag() {
+    if (mine_) flag_.store(false, std::memory_order_release);
+  }
+  bool mine() const noexcept { return mine_; }
+
+ private:
+  std::atomic<bool>& flag_;
+  bool mine_;
+};
+
+}  // namespace
+
+Communicator::Communicator(std::shared_ptr<Context> context, uint64_t id, uint32_t rank, std::vector<uint32_t> world_ranks,
+                           uint64_t timeout_ns)
+    : context_(std::move(context)),
+      rank_(rank),
+      world_ranks_(std::move(world_ranks)),
+      timeout_ns_(timeout_ns),
+      group_(context_->fabric(), id, rank, world_ranks_),
+      cpu_level_(cpu_level(context_->config())),
+      plans_(context_->config().count(Setting::schedule_cache)) {}
+
+Result<std::unique_ptr<Communicator>> Communicator::world(std::shared_ptr<Context> context, uint64_t timeout_ns) {
+  std::vector<uint32_t> everybody(context->size());
+  for (uint32_t r = 0; r < context->size(); ++r) everybody[r] = r;
+  if (timeout_ns == 0) timeout_ns = context->config().duration_ns(Setting::timeout);
+  const uint64_t id = context->world_id();
+  const uint32_t rank = context->rank();
+  std::unique_ptr<Communicator> result(new Communicator(std::move(context), id, rank, std::move(everybody), timeout_ns));
+  TUTTI_TRY(result->prepare());
+  return result;
+}
+
+Communicator::~Communicator() { context_->engine().remove(group_); }
+
+Status Communicator::prepare() {
+  std::map<uint32_t, uint32_t> groups;  // node -> dense number, in order of the lowest rank
+  std::vector<uint32_t> group_of;
+  bool one_node = true;
+  for (const uint32_t world_rank : world_ranks_) {
+    const uint32_t node = context_->nodes()[world_rank];
+    group_of.push_back(groups.emplace(node, static_cast<uint32_t>(groups.size())).first->second);
+  }
+  one_node = groups.size() == 1;
+  const auto here = [&](uint32_t group) { return group == group_of[rank_]; };
+  local_size_ = static_cast<uint32_t>(std::count_if(group_of.begin(), group_of.end(), here));
+  local_rank_ = static_cast<uint32_t>(std::count_if(group_of.begin(), group_of.begin() + rank_, here));
+  shape_ = {size(), {std::move(group_of)}};
+  const CostModel model = cost_model(one_node && context_->node_slots());
+  for (uint32_t c = 0; c < kCollectiveCount; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    const Setting setting = override_setting(collective);
+    Result<std::vector<SelectionRow>> table = selection_table(collective, shape_, context_->agreed(setting), model);
+    if (!table) return table.status().with_context(fmt::format("setting `{}`", name(collective)));
+    tables_[c] = std::move(*table);
+  }
+  capabilities_.max_segment_bytes = context_->max_segment_bytes();
+  for (const uint32_t world_rank : world_ranks_)
+    capabilities_.carrier.push_back(context_->fabric().route(world_rank).carrier);
+  context_->engine().add(group_);
+  return Status();
+}
+
+Result<Plan*> Communicator::plan_for(const CollectiveArguments& arguments) {
+  const auto collective = static_cast<size_t>(arguments.collective);
+  const std::vector<SelectionRow>& table = tables_[collective];
+  const SelectionRow& row = select(table, arguments.count * size_bytes(arguments.dtype));
+  const PlanCache::Key key{arguments.collective, arguments.input == arguments.output,
+                           static_cast<uint16_t>(&row - table.data()), arguments.root};
+  if (Plan* known = plans_.find(key)) return known;
+  PlanRequest request;
+  request.shape = shape_;
+  request.rank = rank_;
+  request.root = arguments.root;
+  request.in_place = key.in_place;
+  request.parameters = row.choice.parameters;
+  context_->log().debug("{} of {} bytes: {}", name(arguments.collective), arguments.count * size_bytes(arguments.dtype),
+                        row.choice.reason);
+  Result<std::unique_ptr<Plan>> plan = Plan::create(lower(row.choice.algorithm->build(request), capabilities_), group_.channels());
+  if (!plan) return plan.status();
+  return plans_.insert(key, std::move(*plan));
+}
+
+Bindings Communicator::bindings(const CollectiveArguments& arguments) const {
+  Bindings result;
+  result.input = arguments.input;
+  result.output = arguments.output;
+  result.count = arguments.count;
+  result.element_bytes = static_cast<uint32_t>(size_bytes(arguments.dtype));
+  result.fold = fold_function(arguments.dtype, arguments.op, cpu_level_);
+  result.divisor = arguments.collective == Collective::allreduce && arguments.op == Op::avg ? size() : 1;
+  return result;
+}
+
+// ---- calls ------------------------------------------------------------------------------------------------------------
+
+Status Communicator::run(const CollectiveArguments& arguments) {
+  if (group_.failed()) return group_.failure();
+  if (arguments.count == 0 && arguments.collective != Collective::barrier) return Status();
+  const BusyFlag flag(calling_);
+  if (!flag.mine())
+    return error(TUTTI_ERR_CONCURRENT,
+                 "another thread is in a collective call of this communicator; order the calls or use one communicator each");
+  call_.prepare(*this, arguments, deadline());
+  context_->engine().run(group_, call_);
+  return call_.result();
+}
+
+Result<Request*> Communicator::start(const CollectiveArguments& arguments) {
+  if (group_.failed()) return group_.failure();
+  Request* request = context_->requests().take(context_);
+  request->is_message = false;
+  request->collective.prepare(*this, arguments, deadline());
+  context_->engine().submit(group_, request->collective);
+  return request;
+}
+
+Status Communicator::send(const void* data, uint64_t bytes, uint32_t dest, int32_t tag) {
+  MessageCall call;
+  call.reset(deadline());
+  call.bind_send(data, bytes, dest, tag);
+  context_->engine().run(group_, call);
+  return call.result();
+}
+
+Status Communicator::recv(void* data, uint64_t capacity_bytes, uint32_t source, int32_t tag, uint64_t* received_bytes) {
+  MessageCall call;
+  call.reset(deadline());
+  call.bind_recv(data, capacity_bytes, source, tag);
+  context_->engine().run(group_, call);
+  *received_bytes = call.received_bytes();
+  return call.result();
+}
+
+Result<Request*> Communicator::start_message(bool sending, void* data, uint64_t bytes, uint32_t peer, int32_t tag) {
+  if (group_.failed()) return group_.failure();
+  Request* request = context_->requests().take(context_);
+  request->is_message = true;
+  request->message.reset(deadline());
+  if (sending)
+    request->message.bind_send(data, bytes, peer, tag);
+  else
+    request->message.bind_recv(data, bytes, peer, tag);
+  context_->engine().submit(group_, request->message);
+  return request;
+}
+
+// Everybody learns everybody's colour and key through one small allreduce: each contributes its own two numbers and zeros.
+Result<std::unique_ptr<Communicator>> Communicator::split(int32_t color, int32_t key) {
+  std::vector<int32_t> all(size_t{2} * size(), 0);
+  all[size_t{2} * rank_] = color;
+  all[size_t{2} * rank_ + 1] = key;
+  CollectiveArguments arguments;
+  arguments.collective = Collective::allreduce;
+  arguments.input = all.data();
+  arguments.output = all.data();
+  arguments.count = all.size();
+  arguments.dtype = DType::i32;
+  TUTTI_TRY(run(arguments));
+  const uint64_t split = ++split_count_;
+  if (color < 0) return std::unique_ptr<Communicator>();
+  std::vector<std::tuple<int32_t, uint32_t>> members;  // key, old rank
+  for (uint32_t r = 0; r < size(); ++r)
+    if (all[size_t{2} * r] == color) members.emplace_back(all[size_t{2} * r + 1], r);
+  std::sort(members.begin(), members.end());
+  std::vector<uint32_t> world_ranks;
+  uint32_t rank = 0;
+  for (const auto& [member_key, old_rank] : members) {
+    if (old_rank == rank_) rank = static_cast<uint32_t>(world_ranks.size());
+    world_ranks.push_back(world_ranks_[old_rank]);
+  }
+  const uint64_t id = child_id(group_.id(), split, static_cast<uint32_t>(color));
+  std::unique_ptr<Communicator> result(new Communicator(context_, id, rank, std::move(world_ranks), timeout_ns_));
+  TUTTI_TRY(result->prepare());
+  return result;
+}
+
+}  // namespace tutti

@@ -1,0 +1,308 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/context.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "cards.hpp"
+#include "transport/loader.hpp"
+#include "transport_host.hpp"
+
+namespace tutti {
+namespace {
+
+/// Must be equal on all ranks; those of rank 0 hold.
+constexpr Setting kAgreedSettings[] = {Setting::allreduce, Setting::broadcast, Setting::barrier};
+
+const SettingInfo& info(Setting setting) { return all_settings()[static_cast<size_t>(setting)]; }
+
+std::string log_file(const Config& config, uint32_t rank) {
+  std::string path = config.text(Setting::log_file);
+  if (const size_t at = path.find("%r"); at != std::string::npos) path.replace(at, 2, std::to_string(rank));
+  return path;
+}
+
+LogLevel log_level(const Config& config) {
+  const std::string& word = config.choice(Setting::log_level);
+  for (const auto& [name, level] : {std::pair{"error", LogLevel::error}, {"warn", LogLevel::warn}, {"info", LogLevel::info},
+                                    {"debug", LogLevel::debug}, {"trace", LogLevel::trace}})
+    if (word == name) return level;
+  return LogLevel::warn;
+}
+
+std::shared_ptr<LogSink> first_sink(const Hooks& hooks) { return hooks.has_log() ? hooks.log_sink() : make_stderr_sink(); }
+
+std::string host_name() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+Context::Context(ContextOptions options)
+    : config_(options.config),
+      hooks_(options.hooks),
+      options_(std::move(options)),
+      log_(first_sink(hooks_), log_level(config_), "tutti"),
+      network_(make_system_network()) {}
+
+Result<std::shared_ptr<Context>> Context::create(ContextOptions options) {
+  std::shared_ptr<Context> context(new Context(std::move(options)));
+  if (Status met = context->meet(); !met.ok()) return met;
+  return context;
+}
+
+Context::~Context() {
+  control_.reset();
+  for (const auto& transport : transports_) transport->set_engine(nullptr);
+  engine_.reset();
+  transports_.clear();
+  // Who serves the rendezvous stays until all have met.
+  if (job_.host && !job_.host->finished()) job_.host->linger(job_.deadline);
+}
+
+Status Context::meet() {
+  TUTTI_TRY(find_job_info());
+  nodes_.assign(size_, 0);
+  host_names_.assign(size_, host_name());
+  for (const Setting setting : kAgreedSettings) agreed_[std::string(info(setting).name)] = config_.text(setting);
+  fabric_ = std::make_unique<Fabric>(rank_, size_);
+  if (size_ > 1) {
+    TUTTI_TRY(open_transports());
+    TUTTI_TRY(exchange_addresses());
+    TUTTI_TRY(start_transports());
+    job_.store.reset();
+  }
+  return start_engine();
+}
+
+Status Context::find_job_info() {
+  bootstrap_.config = &config_;
+  bootstrap_.log = &log_;
+  bootstrap_.random = &random_;
+  bootstrap_.network = network_.get();
+  bootstrap_.environment = process_environment();
+  bootstrap_.unique_id = options_.unique_id;
+  bootstrap_.store = options_.store;
+  bootstrap_.rank = options_.rank;
+  bootstrap_.size = options_.size;
+  bootstrap_.start_thread = [this](std::function<void()> body) { return hooks_.start_thread(std::move(body)); };
+  Result<JobInfo> job = find_job(bootstrap_);
+  if (!job) return job.status();
+  job_ = std::move(*job);
+  rank_ = static_cast<uint32_t>(job_.rank);
+  size_ = static_cast<uint32_t>(job_.size);
+  std::memcpy(&world_id_, job_.job.data(), sizeof world_id_);
+  world_id_ <<= 16;
+  if (const std::string path = log_file(config_, rank_); !path.empty() && !hooks_.has_log()) {
+    try {
+      log_ = Log(make_file_sink(path), log_level(config_));
+    } catch (const std::exception& e) {
+      return error(TUTTI_ERR_CONFIG, "log_file: {}", e.what());
+    }
+  }
+  log_.set_tag(fmt::format("tutti {}", rank_));
+  if (!options_.warning.empty()) log_.write(rank_ == 0 ? LogLevel::warn : LogLevel::info, "{}", options_.warning);
+  return Status();
+}
+
+Status Context::open_transports() {
+  Result<std::vector<LoadedTransport>> loaded = load_transports(config_, log_, options_.built_in);
+  if (!loaded) return loaded.status();
+  std::string bind_addresses;
+  for (const std::string& address : job_.addresses) bind_addresses += (bind_addresses.empty() ? "" : ",") + address;
+  const TransportHost::Services services{&log_, &hooks_, &clock_, &random_, &job_.secret, &config_};
+  for (const LoadedTransport& one : *loaded) {
+    auto transport = std::make_unique<TransportHost>(one.table, services);
+    tutti_tp_open_t args{};
+    args.rank = rank_;
+    args.size = size_;
+    std::copy(job_.job.begin(), job_.job.end(), reinterpret_cast<std::byte*>(args.job_id));
+    args.host_identity = job_.host_identity.c_str();
+    args.bind_addresses = bind_addresses.c_str();
+    if (const tutti_status_t status = transport->open(args); status != TUTTI_OK) {
+      log_.info("transport {} ({}) does not start here: {}", one.table->name, one.origin, tutti_status_string(status));
+      continue;
+    }
+    transports_.push_back(std::move(transport));
+  }
+  if (transports_.empty())
+    return error(TUTTI_ERR_CONNECT, "no transport starts here; TUTTI_LOG_LEVEL=info says why for each");
+  return Status();
+}
+
+Status Context::exchange_addresses() {
+  AddressCard own;
+  own.host_identity = job_.host_identity;
+  own.host_name = host_name();
+  own.process_id = ::getpid();
+  own.settings = agreed_;
+  for (const auto& transport : transports_) {
+    Result<std::string> address = transport->address();
+    if (!address) return address.status();
+    own.addresses[transport->name()] = std::move(*address);
+  }
+  Result<std::vector<std::string>> cards = exchange_cards(job_, bootstrap_, own.encode(), "addresses");
+  if (!cards) return cards.status();
+  std::map<std::string, uint32_t> node_numbers;
+  for (uint32_t r = 0; r < size_; ++r) {
+    Result<AddressCard> card = AddressCard::decode((*cards)[r], r);
+    if (!card) return card.status();
+    nodes_[r] = node_numbers.emplace(card->host_identity, static_cast<uint32_t>(node_numbers.size())).first->second;
+    host_names_[r] = card->host_name;
+    if (r == 0) agreed_ = card->settings;
+    peer_addresses_.push_back(std::move(card->addresses));
+  }
+  return Status();
+}
+
+Status Context::start_transports() {
+  StartCard own;
+  for (const auto& transport : transports_) {
+    const char* name = transport->name();
+    bool usable = true;
+    for (uint32_t r = 0; r < size_ && usable; ++r) {
+      const auto address = peer_addresses_[r].find(name);
+      if (address == peer_addresses_[r].end()) continue;
+      usable = transport->table()->set_peer(transport->endpoint(), r, address->second.data(), address->second.size()) == TUTTI_OK;
+    }
+    const tutti_status_t status = usable ? transport->start(job_.deadline) : TUTTI_ERR_PROTOCOL;
+    own.started[name] = status == TUTTI_OK;
+    if (status != TUTTI_OK) log_.info("transport {} does not start here: {}", name, tutti_status_string(status));
+  }
+  for (uint32_t r = 0; r < size_; ++r) {
+    if (r == rank_) continue;
+    bool slots = false;
+    for (const auto& transport : transports_) {
+      tutti_tp_link_t link{};
+      link.struct_size = sizeof link;
+      if (!own.started[transport->name()] || peer_addresses_[r].count(transport->name()) == 0) continue;
+      if (transport->table()->link(transport->endpoint(), r, &link) != TUTTI_OK || !(link.caps & TUTTI_TP_CAP_SLOTS)) continue;
+      slots = true;
+      own.min_slot_bytes = std::min(own.min_slot_bytes, link.slot_bytes);
+    }
+    own.node_slots &= slots || nodes_[r] != nodes_[rank_];
+  }
+  Result<std::vector<std::string>> cards = exchange_cards(job_, bootstrap_, own.encode());
+  if (!cards) return cards.status();
+  return choose_routes(*cards);
+}
+
+// Both ends of a pair compare the same numbers, so that both choose the same transport.
+Status Context::choose_routes(const std::vector<std::string>& cards) {
+  uint64_t slot_bytes = UINT64_MAX;
+  std::vector<StartCard> starts;
+  for (uint32_t r = 0; r < size_; ++r) {
+    Result<StartCard> card = StartCard::decode(cards[r], r);
+    if (!card) return card.status();
+    slot_bytes = std::min(slot_bytes, card->min_slot_bytes);
+    node_slots_ = node_slots_ && card->node_slots;
+    starts.push_back(std::move(*card));
+  }
+  max_segment_bytes_ = slot_bytes == UINT64_MAX ? 256 * 1024 : slot_bytes;
+  std::erase_if(transports_, [&](const auto& transport) { return !starts[rank_].started[transport->name()]; });
+  for (const auto& transport : transports_) fabric_->add_transport({transport->table(), transport->endpoint()});
+  std::string unreachable;
+  for (uint32_t r = 0; r < size_; ++r) {
+    if (r == rank_) continue;
+    PeerRoute route;
+    uint64_t best_ns = UINT64_MAX;
+    for (size_t t = 0; t < transports_.size(); ++t) {
+      const auto started = starts[r].started.find(transports_[t]->name());
+      tutti_tp_link_t link{};
+      link.struct_size = sizeof link;
+      if (started == starts[r].started.end() || !started->second ||
+          transports_[t]->table()->link(transports_[t]->endpoint(), r, &link) != TUTTI_OK || link.latency_ns >= best_ns)
+        continue;
+      best_ns = link.latency_ns;
+      route.transport = static_cast<int>(t);
+      route.carrier = link.caps & TUTTI_TP_CAP_SLOTS ? Carrier::slots : Carrier::messages;
+      route.slot_bytes = link.caps & TUTTI_TP_CAP_SLOTS ? link.slot_bytes : UINT64_MAX;
+    }
+    if (route.transport < 0) unreachable += fmt::format("{}{} (on {})", unreachable.empty() ? "" : ", ", r, host_names_[r]);
+    fabric_->set_route(r, std::move(route));
+  }
+  if (!unreachable.empty())
+    return error(TUTTI_ERR_CONNECT,
+                 "no common transport to rank {}: check TUTTI_TRANSPORTS on both ends, TUTTI_LOG_LEVEL=info says what started",
+                 unreachable);
+  return Status();
+}
+
+bool Context::oversubscribed() const {
+  const auto here = std::count(nodes_.begin(), nodes_.end(), nodes_[rank_]);
+  cpu_set_t cores;
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return true;
+  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
+  const int mine = CPU_COUNT(&cores);
+  // Bound to one core of many, each rank presumably has its own.
+  return mine == 1 && online > 1 ? here > online : here > mine;
+}
+
+Status Context::start_engine() {
+  EngineOptions options;
+  options.clock = &clock_;
+  options.log = &log_;
+  options.spin_ns = config_.duration_ns(Setting::spin);
+  options.yield = oversubscribed();
+  engine_ = std::make_unique<Engine>(*fabric_, options);
+  TUTTI_TRY(engine_->open());
+  for (const auto& transport : transports_) transport->set_engine(engine_.get());
+  collect_counter_names();
+  if (size_ > 1 && config_.flag(Setting::control_thread)) {
+    control_ = std::make_unique<ControlThread>(*engine_, clock_);
+    TUTTI_TRY(control_->start([this](std::function<void()> body) { return hooks_.start_thread(std::move(body)); }));
+  }
+  return Status();
+}
+
+const std::string& Context::agreed(Setting setting) const { return agreed_.at(std::string(info(setting).name)); }
+
+const std::shared_ptr<void>& Context::attachment(const std::function<std::shared_ptr<void>()>& make) {
+  const std::lock_guard<std::mutex> hold(attachment_mutex_);
+  if (!attachment_) attachment_ = make();
+  return attachment_;
+}
+
+// ---- counters -----------------------------------------------------------------------------------------------------------
+
+namespace {
+constexpr const char* kEngineCounters[] = {"engine.operations", "engine.sleeps", "engine.failures"};
+}
+
+void Context::collect_counter_names() {
+  for (const char* name : kEngineCounters) counter_names_.emplace_back(name);
+  for (const auto& transport : transports_) {
+    const char* name = nullptr;
+    uint64_t value = 0;
+    for (uint32_t i = 0; transport->table()->counter && transport->table()->counter(transport->endpoint(), i, &name, &value) == TUTTI_OK; ++i)
+      counter_names_.push_back(fmt::format("{}.{}", transport->name(), name));
+  }
+}
+
+const char* Context::counter(size_t index, uint64_t* value) {
+  if (index >= counter_names_.size()) return nullptr;
+  if (index < std::size(kEngineCounters)) {
+    const EngineCounters counters = engine_->counters();
+    const uint64_t values[] = {counters.operations, counters.sleeps, counters.failures};
+    *value = values[index];
+    return counter_names_[index].c_str();
+  }
+  engine_->exclusively([&] {
+    size_t left = index - std::size(kEngineCounters);
+    for (const auto& transport : transports_) {
+      const char* name = nullptr;
+      uint64_t one = 0;
+      for (uint32_t i = 0; transport->table()->counter && transport->table()->counter(transport->endpoint(), i, &name, &one) == TUTTI_OK; ++i)
+        if (left-- == 0) *value = one;
+    }
+  });
+  return counter_names_[index].c_str();
+}
+
+}  // namespace tutti

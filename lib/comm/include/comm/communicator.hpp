@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.hpp"
+#include "base/types.hpp"
+#include "comm/context.hpp"
+#include "comm/plan_cache.hpp"
+#include "comm/request.hpp"
+#include "engine/group.hpp"
+#include "schedule/program.hpp"
+#include "select/select.hpp"
+
+namespace tutti {
+
+/// An ordered set of ranks that make collective calls together. Arguments have been checked by the caller (lib/capi), but for ranks.
+class Communicator {
+ public:
+  /// All ranks of the context. timeout_ns: 0 means the setting.
+  static Result<std::unique_ptr<Communicator>> world(std::shared_ptr<Context> context, uint64_t timeout_ns);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  uint32_t rank() const noexcept { return rank_; }
+  uint32_t size() const noexcept { return static_cast<uint32_t>(world_ranks_.size()); }
+  uint32_t local_rank() const noexcept { return local_rank_; }
+  uint32_t local_size() const noexcept { return local_size_; }
+  const std::shared_ptr<Context>& context() const noexcept { return context_; }
+
+  Status run(const CollectiveArguments& arguments);
+  Result<Request*> start(const CollectiveArguments& arguments);
+  Status send(const void* data, uint64_t bytes, uint32_t dest, int32_t tag);
+  Status recv(void* data, uint64_t capacity_bytes, uint32_t source, int32_t tag, uint64_t* received_bytes);
+  Result<Request*> start_message(bool sending, void* data, uint64_t bytes, uint32_t peer, int32_t tag);
+  /// nullptr for kNoColor.
+  Result<std::unique_ptr<Communicator>> split(int32_t color, int32_t key);
+  void abort() { context_->engine().abort(group_); }
+
+  // ---- the driver's
+  Result<Plan*> plan_for(const CollectiveArguments& arguments);
+  Bindings bindings(const CollectiveArguments& arguments) const;
+
+ private:
+  Communicator(std::shared_ptr<Context> context, uint64_t id, uint32_t rank, std::vector<uint32_t> world_ranks,
+               uint64_t timeout_ns);
+  Status prepare();
+  Deadline deadline() const { return timeout_ns_ == 0 ? Deadline() : Deadline::after(context_->clock(), timeout_ns_); }
+
+  std::shared_ptr<Context> context_;
+  uint32_t rank_;
+  uint32_t local_rank_ = 0;
+  uint32_t local_size_ = 1;
+  std::vector<uint32_t> world_ranks_;
+  uint64_t timeout_ns_;
+  Group group_;
+  Shape shape_;
+  Capabilities capabilities_;
+  std::array<std::vector<SelectionRow>, kCollectiveCount> tables_;
+  CpuLevel cpu_level_;
+  PlanCache plans_;
+  std::atomic<bool> calling_{false};
+  CollectiveCall call_;  // the one blocking collective
+  uint64_t split_count_ = 0;
+};
+
+}  // namespace tutti

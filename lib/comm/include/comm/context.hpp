@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "base/status.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "comm/fork_guard.hpp"
+#include "comm/hooks.hpp"
+#include "comm/request.hpp"
+#include "engine/control.hpp"
+#include "engine/engine.hpp"
+#include "engine/fabric.hpp"
+#include "schedule/shape.hpp"
+#include "tutti/transport.h"
+
+namespace tutti {
+
+class Communicator;
+class TransportHost;
+
+struct ContextOptions {
+  Config config;
+  Hooks hooks;
+  std::span<const tutti_transport_entry_t> built_in;
+  /// Instead of the environment: an id or a store that the application brought, with rank and size.
+  const tutti_unique_id_t* unique_id = nullptr;
+  const tutti_store_t* store = nullptr;
+  int rank = -1;
+  int size = -1;
+  std::string warning;               ///< to be logged once the job is found
+  std::shared_ptr<void> keep_alive;  ///< goes with the context
+};
+
+/// One rank's presence in one job: its transports, engine and control thread. Shared by its communicators, and gone with the last.
+class Context : public std::enable_shared_from_this<Context> {
+ public:
+  /// Finds the job and meets all its ranks. Blocks for `bootstrap_timeout` at most.
+  static Result<std::shared_ptr<Context>> create(ContextOptions options);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  uint32_t rank() const noexcept { return rank_; }
+  uint32_t size() const noexcept { return size_; }
+  const Config& config() const noexcept { return config_; }
+  const Log& log() const noexcept { return log_; }
+  const Clock& clock() const noexcept { return clock_; }
+  Engine& engine() noexcept { return *engine_; }
+  Fabric& fabric() noexcept { return *fabric_; }
+  RequestPool& requests() noexcept { return requests_; }
+  /// Node number of each rank: equal numbers, same machine.
+  const std::vector<uint32_t>& nodes() const noexcept { return nodes_; }
+  /// Longest segment that every pair can carry in a slot; agreed by all.
+  uint64_t max_segment_bytes() const noexcept { return max_segment_bytes_; }
+  /// Whether on every node all ranks reach each other through slots; agreed by all.
+  bool node_slots() const noexcept { return node_slots_; }
+  /// A setting that all ranks must agree on: rank 0's.
+  const std::string& agreed(Setting setting) const;
+  uint64_t world_id() const noexcept { return world_id_; }
+  bool in_forked_child() const noexcept { return guard_.in_child(); }
+  /// nullptr past the last.
+  const char* counter(size_t index, uint64_t* value);
+  /// Something that lives as long as the context, made on first demand.
+  const std::shared_ptr<void>& attachment(const std::function<std::shared_ptr<void>()>& make);
+
+ private:
+  explicit Context(ContextOptions options);
+  Status meet();
+  Status find_job_info();
+  Status open_transports();
+  Status exchange_addresses();
+  Status start_transports();
+  Status choose_routes(const std::vector<std::string>& cards);
+  Status start_engine();
+  void collect_counter_names();
+  bool oversubscribed() const;
+
+  Config config_;
+  Hooks hooks_;
+  ContextOptions options_;
+  Log log_;
+  SystemClock clock_;
+  SystemRandom random_;
+  ForkGuard guard_;
+  std::unique_ptr<Network> network_;
+  BootstrapOptions bootstrap_;
+  JobInfo job_;
+  uint32_t rank_ = 0;
+  uint32_t size_ = 1;
+  uint64_t world_id_ = 0;
+  uint64_t max_segment_bytes_ = 65536;
+  bool node_slots_ = true;
+  std::vector<uint32_t> nodes_;
+  std::vector<std::string> host_names_;
+  std::map<std::string, std::string> agreed_;
+  std::vector<std::map<std::string, std::string>> peer_addresses_;
+  std::vector<std::unique_ptr<TransportHost>> transports_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<ControlThread> control_;
+  RequestPool requests_;
+  std::vector<std::string> counter_names_;
+  std::mutex attachment_mutex_;
+  std::shared_ptr<void> attachment_;
+};
+
+}  // namespace tutti

@@ -69,12 +69,12 @@ struct Exchange::State {
     std::array<std::byte, 16> bytes{};
     options.random->fill(bytes);
     token = to_hex(bytes);
-    incarnation = options.store->incarnation();
+    incarnation = options.store != nullptr ? options.store->incarnation() : 0;
   }
 
   ExchangeOptions options;
   std::string token;  // tells this process from another one that says it is the same rank
-  uint32_t incarnation;
+  uint32_t incarnation = 0;
   Phase phase = Phase::ask_generation;
   uint32_t generation = 0;
   std::string prefix;
@@ -360,6 +360,10 @@ Exchange::~Exchange() = default;
 Result<bool> Exchange::step() {
   State& state = *state_;
   if (state.phase == State::Phase::ask_generation) TUTTI_TRY(state.check_arguments());
+  if (state.options.store == nullptr && state.options.size == 1) {  // nobody to exchange with
+    if (state.phase != State::Phase::done) state.cards = {state.options.card};
+    state.phase = State::Phase::done;
+  }
   while (state.phase != State::Phase::done && state.phase != State::Phase::failed) {
     if (state.waits_for_others()) {
       if (state.store().incarnation() != state.incarnation) state.restart();

@@ -161,7 +161,10 @@ bool Agent::start_rank(const JobDescription& job, const std::vector<std::string>
       {"TUTTI_LAUNCHER=tuttirun", fmt::format("TUTTI_RANK={}", plan.rank), fmt::format("TUTTI_SIZE={}", job.size),
        fmt::format("TUTTI_LOCAL_RANK={}", local_rank), fmt::format("TUTTI_LOCAL_SIZE={}", job.ranks.size()),
        fmt::format("TUTTI_JOB_ID={}", job.job_id), fmt::format("TUTTI_RENDEZVOUS={}", job.rendezvous)},
-      {"TUTTI_SECRET", "TUTTI_SECRET_FILE", "TUTTI_SECRET_FD"});
+      // Beside other secrets, what launchers around us told their process, and not ours: a rank that sees these was started by
+      // a launcher inside this job.
+      {"TUTTI_SECRET", "TUTTI_SECRET_FILE", "TUTTI_SECRET_FD", "PMI_FD", "PMI_PORT", "PMIX_RANK", "PMIX_NAMESPACE",
+       "TORCHELASTIC_RUN_ID"});
   Result<Spawned> spawned = spawn_rank(plan, start_, failures_.second.get());
   if (!spawned.ok()) {
     channel_.send(FrameType::failed,

@@ -12,10 +12,11 @@
 
 namespace tutti::shm {
 
-/// Where the ranks of a process wait for the node that the first of them sets up.
+/// Where the ranks of a process wait for the node that the first of them sets up. Lives until all ranks that are expected
+/// have come and left, in whatever order they close.
 class Hall {
  public:
-  explicit Hall(Fd ready) : ready_{std::move(ready)} {}
+  ~Hall();
 
   /// nullptr: there is none to be had. Only the first call counts.
   void settle(std::shared_ptr<Node> node);
@@ -25,12 +26,21 @@ class Hall {
 
  private:
   friend class Desk;
+  /// What a visitor looks at before it believes that there is a hall.
+  struct Page {
+    Token nonce;
+    std::atomic<uint64_t> count;
+    Hall* hall;
+  };
+  Hall(Fd ready, Fd memfd, Page* page) : ready_{std::move(ready)}, memfd_{std::move(memfd)}, page_{page} {}
+
   std::mutex mutex_;
   bool settled_ = false;
   std::shared_ptr<Node> node_;
   Fd ready_;
-  // The count of users is in the desk's page; this orders their accesses.
-  std::atomic<uint32_t> visits_{0};
+  Fd memfd_;
+  Page* page_;
+  std::atomic<bool> complete_{false};
 };
 
 /// A counted reference to a hall, by which ranks of one process find each other without a global: a descriptor number that is
@@ -45,22 +55,18 @@ class Desk {
 
   /// A desk of one's own, with a new hall.
   Outcome open(const Host& host, Address& address);
-  /// The hall of another rank of this process. False: it is gone.
+  /// Keeps the hall until so many others have visited it, even if its owner leaves before.
+  void expect(uint32_t visitors);
+  /// The hall of another rank of this process. False: it is gone. At most once in an endpoint's life.
   bool visit(const Address& address);
   void leave();
 
   Hall* hall() const { return hall_; }
 
  private:
-  struct Page {
-    Token nonce;
-    std::atomic<uint64_t> users;
-    Hall* hall;
-  };
-  static Page* map(int memfd);
+  static Hall::Page* map(int memfd);
+  static bool count_in(std::atomic<uint64_t>& count);
 
-  Fd memfd_;
-  Page* page_ = nullptr;
   Hall* hall_ = nullptr;
 };
 

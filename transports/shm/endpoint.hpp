@@ -51,6 +51,8 @@ class Endpoint {
   tutti_status_t address(void* buffer, size_t capacity, size_t* bytes) const;
   tutti_status_t set_peer(uint32_t peer, const void* address, size_t bytes);
   tutti_status_t start();
+  /// Before the end of an endpoint that may not have started.
+  void call_off();
   tutti_status_t link(uint32_t peer, tutti_tp_link_t* link) const;
   tutti_status_t connect(uint32_t peer) const;
   void cut(uint32_t peer);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
 // The leader's side of a gathering.
-#include <signal.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -206,7 +206,9 @@ void Leader::look_for_the_dead() {
     if (seats_[process] != nullptr || missing_[process] != 0) continue;
     const uint32_t rank = plan_.roster.ranks[plan_.roster.processes[process][0]];
     const auto pid = static_cast<pid_t>(plan_.addresses.at(rank).pid);
-    if (::kill(pid, 0) == 0 || errno != ESRCH) continue;
+    const Fd pidfd = open_pidfd(pid);
+    pollfd ended{pidfd.get(), POLLIN, 0};
+    if (pidfd ? ::poll(&ended, 1, 0) != 1 : errno != ESRCH) continue;
     plan_.host.log(TUTTI_LOG_INFO, "rank " + std::to_string(rank) + " ended before it attached to shared memory");
     missing_[process] = 1;
   }

@@ -83,7 +83,9 @@ tutti_status_t Endpoint::begin() {
   timer_ = Fd{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
   const itimerspec often{{0, 20'000'000}, {0, 20'000'000}};
   if (timer_ && ::timerfd_settime(timer_.get(), 0, &often, nullptr) == 0) await_readable(plan, timer_.get());
-  const uint32_t head = roster.ranks[roster.processes[plan.process][0]];
+  const std::vector<uint32_t>& here = roster.processes[plan.process];
+  const uint32_t head = roster.ranks[here[0]];
+  if (head == rank_) desk_.expect(static_cast<uint32_t>(here.size() - 1));
   if (head != rank_) {
     if (visited_.visit(addresses_.at(head))) {
       await_readable(plan, visited_.hall()->ready_fd());
@@ -124,6 +126,15 @@ tutti_status_t Endpoint::start() {
     if (const tutti_status_t begun = begin(); begun != TUTTI_OK) return begun;
   }
   return started_ ? TUTTI_OK : advance();
+}
+
+/// Closed before it started: those who expect a visit must not wait for it.
+void Endpoint::call_off() {
+  if (begun_ || addresses_.empty()) return;
+  addresses_[rank_] = self_;
+  const Plan plan = make_plan();
+  const uint32_t head = plan.roster.ranks[plan.roster.processes[plan.process][0]];
+  if (head != rank_) visited_.visit(addresses_.at(head));
 }
 
 void Endpoint::stop_setup() {

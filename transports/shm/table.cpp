@@ -57,7 +57,13 @@ tutti_status_t table_link(tutti_tp_endpoint_t* endpoint, uint32_t peer, tutti_tp
 
 tutti_status_t table_connect(tutti_tp_endpoint_t* endpoint, uint32_t peer) { return endpoint->endpoint.connect(peer); }
 
-void table_close(tutti_tp_endpoint_t* endpoint) { delete endpoint; }
+void table_close(tutti_tp_endpoint_t* endpoint) {
+  (void)guarded([&]() -> tutti_status_t {
+    endpoint->endpoint.call_off();
+    return TUTTI_OK;
+  });
+  delete endpoint;
+}
 
 void table_cut(tutti_tp_endpoint_t* endpoint, uint32_t peer) { endpoint->endpoint.cut(peer); }
 

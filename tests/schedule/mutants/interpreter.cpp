@@ -1,0 +1,331 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "interpreter.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "tutti/transport.h"
+
+namespace tutti::mutants {
+namespace {
+
+constexpr size_t kNoTicket = SIZE_MAX;
+
+uint64_t scrambled(uint64_t x) {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccd;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53;
+  return x ^ (x >> 33);
+}
+
+uint32_t operand_count(const ProgramStep& step) {
+  return step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
+}
+
+}  // namespace
+
+Interpreter::Interpreter(std::span<const Program> job, const Call& call, uint64_t seed)
+    : job_(job),
+      call_(call),
+      random_(seed),
+      slowest_(static_cast<uint32_t>(seed % job.size())),
+      buffers_(random_() % 2 == 0),
+      ranks_(job.size()) {
+  for (uint32_t rank = 0; rank < job.size(); ++rank) set_up_rank(rank);
+}
+
+void Interpreter::set_up_rank(uint32_t rank) {
+  const Program& program = job_[rank];
+  Rank& own = ranks_[rank];
+  for (std::vector<Number>& memory : own.memory) {
+    memory.resize(call_.count);
+    for (Number& number : memory) number = random_number();
+  }
+  const BufferId given = program.collective == Collective::broadcast || call_.in_place ? BufferId::output : BufferId::input;
+  for (uint64_t n = 0; n < call_.count; ++n) own.memory[static_cast<size_t>(given)][n] = contribution(rank, n);
+  for (const ProgramLane& lane : program.lanes) {
+    Lane state;
+    state.segment = std::max<uint64_t>(1, lane.segment_bytes / call_.element_bytes);
+    for (uint32_t n = lane.first_step; n < lane.first_step + lane.step_count; ++n) {
+      for (uint32_t o = 0; o < operand_count(program.steps[n]); ++o) {
+        const ProgramOperand& operand = program.operands[program.steps[n].first_operand + o];
+        const bool signal = operand.divisor == ProgramOperand::kNoData;
+        const uint64_t length = signal ? 1 : bound(program, operand, operand.last) - bound(program, operand, operand.first);
+        state.iterations = std::max(state.iterations, (length + state.segment - 1) / state.segment);
+      }
+    }
+    own.lanes.push_back(state);
+  }
+  for (const Stage& stage : program.stages) {
+    own.stages.emplace_back(std::min(call_.count, own.lanes[stage.lane].segment) * stage.depth);
+    for (Number& number : own.stages.back()) number = random_number();
+  }
+  for (const PendingRing& ring : program.pendings) own.tickets.emplace_back(ring.depth, kNoTicket);
+  for (const ProgramChannel& channel : program.channels) {
+    const bool sends = channel.direction == TUTTI_TP_SEND;
+    own.channels.push_back(channel_index(channel.lane, sends ? rank : channel.peer, sends ? channel.peer : rank));
+  }
+}
+
+uint32_t Interpreter::channel_index(uint16_t lane, uint32_t from, uint32_t to) {
+  for (uint32_t n = 0; n < channels_.size(); ++n) {
+    if (channels_[n].lane == lane && channels_[n].from == from && channels_[n].to == to) return n;
+  }
+  channels_.push_back({lane, from, to, {}, {}, 0});
+  return static_cast<uint32_t>(channels_.size() - 1);
+}
+
+Interpreter::Number Interpreter::random_number() { return {random_(), random_(), random_(), random_()}; }
+
+Interpreter::Number Interpreter::contribution(uint32_t rank, uint64_t element) {
+  const uint64_t seed = scrambled(element * 1000003 + rank + 1);
+  return {scrambled(seed + 1), scrambled(seed + 2) | 1, scrambled(seed + 3), scrambled(seed + 4)};
+}
+
+Interpreter::Number Interpreter::fold(const Number& a, const Number& b) {
+  return {a.sum + b.sum, a.scale * b.scale, a.scale * b.offset + a.offset, scrambled(a.hash * 3 + scrambled(b.hash))};
+}
+
+/// Neither twice the same as once, nor the same before a fold as after it.
+Interpreter::Number Interpreter::finalized(Number number) {
+  return {number.sum * 0x9e3779b97f4a7c15 + 1, number.scale, number.offset, scrambled(number.hash + 5)};
+}
+
+Interpreter::Progress Interpreter::wrong(std::string why) {
+  why_ = std::move(why);
+  return Progress::wrong;
+}
+
+std::string Interpreter::run() {
+  // Actors are ranks' lanes, ranks' ends and channels. The slowest rank acts only when nobody else can.
+  std::vector<uint32_t> order;
+  std::vector<uint32_t> last;
+  uint32_t actors = 0;
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (size_t n = 0; n <= ranks_[rank].lanes.size(); ++n) (rank == slowest_ ? last : order).push_back(actors++);
+  }
+  for (size_t n = 0; n < channels_.size(); ++n) order.push_back(actors++);
+  while (true) {
+    Progress progress = Progress::blocked;
+    for (std::vector<uint32_t>* group : {&order, &last}) {
+      for (size_t left = group->size(); left > 0 && progress == Progress::blocked; --left) {
+        std::swap((*group)[left - 1], (*group)[random_() % left]);
+        progress = act((*group)[left - 1]);
+      }
+    }
+    if (progress == Progress::wrong) return why_;
+    if (progress == Progress::blocked) break;
+  }
+  for (const Rank& rank : ranks_) {
+    if (!rank.ended) return "deadlock";
+  }
+  for (const Channel& channel : channels_) {
+    if (channel.next != channel.sent.size()) return "a message is left over";
+  }
+  return judge();
+}
+
+Interpreter::Progress Interpreter::act(uint32_t actor) {
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    Rank& own = ranks_[rank];
+    if (actor == own.lanes.size()) return end_rank(rank);
+    if (actor > own.lanes.size()) {
+      actor -= static_cast<uint32_t>(own.lanes.size()) + 1;
+      continue;
+    }
+    if (own.lanes[actor].done) return Progress::blocked;
+    own.begun = true;
+    return step_lane(rank, own.lanes[actor], job_[rank].lanes[actor]);
+  }
+  return move_channel(channels_[actor]);
+}
+
+Interpreter::Progress Interpreter::step_lane(uint32_t rank, Lane& lane, const ProgramLane& program_lane) {
+  const uint64_t end = lane.iterations == 0 ? 0 : lane.iterations + program_lane.max_lag;
+  while (lane.iteration < end) {
+    for (; lane.step < program_lane.step_count; ++lane.step) {
+      const ProgramStep& step = job_[rank].steps[program_lane.first_step + lane.step];
+      if (lane.iteration < step.lag || lane.iteration - step.lag >= lane.iterations) continue;
+      const Progress progress = run_step(rank, lane, step, lane.iteration - step.lag);
+      if (progress == Progress::moved) ++lane.step;
+      return progress;
+    }
+    lane.step = 0;
+    ++lane.iteration;
+  }
+  lane.done = true;
+  return Progress::moved;
+}
+
+Interpreter::Progress Interpreter::end_rank(uint32_t rank) {
+  Rank& own = ranks_[rank];
+  if (own.ended) return Progress::blocked;
+  if (own.lanes.empty()) own.begun = true;
+  for (const Lane& lane : own.lanes) {
+    if (!lane.done) return Progress::blocked;
+  }
+  for (std::vector<size_t>& ring : own.tickets) {
+    for (size_t& ticket : ring) {
+      if (ticket != kNoTicket && settle(rank, ticket) == Progress::blocked) return Progress::blocked;
+    }
+  }
+  own.ended = true;
+  if (job_[rank].collective != Collective::barrier) return Progress::moved;
+  for (const Rank& other : ranks_) {
+    if (!other.begun) return wrong("a rank left the barrier before another came");
+  }
+  return Progress::moved;
+}
+
+uint64_t Interpreter::bound(const Program& program, const ProgramOperand& operand, uint32_t part) const {
+  const uint64_t parts = program.divisors[operand.divisor];
+  return part * (call_.count / parts) + std::min<uint64_t>(part, call_.count % parts);
+}
+
+uint64_t Interpreter::chunk_length(uint32_t rank, const Lane& lane, const ProgramOperand& operand, uint64_t chunk) const {
+  const uint64_t length = bound(job_[rank], operand, operand.last) - bound(job_[rank], operand, operand.first);
+  const uint64_t from = chunk * lane.segment;
+  return from >= length ? 0 : std::min(lane.segment, length - from);
+}
+
+Interpreter::Number* Interpreter::place(uint32_t rank, const Lane& lane, const ProgramOperand& operand, uint64_t chunk,
+                                        uint64_t length) {
+  Rank& own = ranks_[rank];
+  if (operand.kind == ProgramOperand::Kind::staged) {
+    const uint64_t depth = job_[rank].stages[operand.index].depth;
+    std::vector<Number>& stage = own.stages[operand.index];
+    const uint64_t stride = stage.size() / depth;
+    return length <= stride ? stage.data() + (chunk % depth) * stride : nullptr;
+  }
+  const uint64_t from = bound(job_[rank], operand, operand.first) + chunk * lane.segment;
+  const bool alias = call_.in_place && operand.buffer == BufferId::input;
+  std::vector<Number>& memory = own.memory[static_cast<size_t>(alias ? BufferId::output : operand.buffer)];
+  return from + length <= memory.size() ? memory.data() + from : nullptr;
+}
+
+Interpreter::Progress Interpreter::run_step(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk) {
+  if (step.verb == Verb::await_sent || step.verb == Verb::await_received) {
+    std::vector<size_t>& ring = ranks_[rank].tickets[step.pending];
+    size_t& ticket = ring[chunk % ring.size()];
+    return ticket == kNoTicket ? Progress::moved : settle(rank, ticket);
+  }
+  return step.verb == Verb::fold ? run_fold(rank, lane, step, chunk) : run_post(rank, lane, step, chunk);
+}
+
+Interpreter::Progress Interpreter::run_fold(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk) {
+  const ProgramOperand* operands = job_[rank].operands.data() + step.first_operand;
+  const bool signal = operands[0].divisor == ProgramOperand::kNoData;
+  const uint64_t length = signal ? 0 : chunk_length(rank, lane, operands[0], chunk);
+  if (signal ? chunk > 0 : length == 0) return Progress::moved;
+  std::vector<const Number*> sources;
+  for (uint32_t n = 0; n < operand_count(step); ++n) {
+    if (operands[n].kind == ProgramOperand::Kind::slot) {
+      const Channel& channel = channels_[ranks_[rank].channels[operands[n].index]];
+      const size_t waiting = channel.sent.size() - channel.next;
+      if (n >= step.source_count ? waiting >= TUTTI_TP_MIN_SLOTS : waiting == 0) return Progress::blocked;
+      if (n >= step.source_count) continue;
+      if (channel.sent[channel.next].payload.size() != length) return wrong("a message of another length");
+      sources.push_back(channel.sent[channel.next].payload.data());
+    } else if (n < step.source_count) {
+      sources.push_back(signal ? nullptr : place(rank, lane, operands[n], chunk, length));
+      if (!signal && sources.back() == nullptr) return wrong("out of bounds");
+    }
+  }
+  std::vector<Number> result(length);
+  for (uint64_t i = 0; i < length; ++i) {
+    result[i] = sources[0][i];
+    for (size_t n = 1; n < sources.size(); ++n) result[i] = fold(result[i], sources[n][i]);
+    if (step.finalize) result[i] = finalized(result[i]);
+  }
+  for (uint32_t n = 0; n < operand_count(step); ++n) {
+    if (operands[n].kind == ProgramOperand::Kind::slot) {
+      Channel& channel = channels_[ranks_[rank].channels[operands[n].index]];
+      if (n < step.source_count) {
+        ++channel.next;
+      } else {
+        channel.sent.push_back({result, kNoTicket});
+      }
+    } else if (n >= step.source_count && !signal) {
+      Number* to = place(rank, lane, operands[n], chunk, length);
+      if (to == nullptr) return wrong("out of bounds");
+      std::copy(result.begin(), result.end(), to);
+    }
+  }
+  return Progress::moved;
+}
+
+Interpreter::Progress Interpreter::run_post(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk) {
+  const ProgramOperand& operand = job_[rank].operands[step.first_operand];
+  const bool signal = operand.divisor == ProgramOperand::kNoData;
+  const uint64_t length = signal ? 0 : chunk_length(rank, lane, operand, chunk);
+  if (signal ? chunk > 0 : length == 0) return Progress::moved;
+  std::vector<size_t>& ring = ranks_[rank].tickets[step.pending];
+  size_t& ticket = ring[chunk % ring.size()];
+  if (ticket != kNoTicket && settle(rank, ticket) == Progress::blocked) return Progress::blocked;
+  Transfer transfer;
+  transfer.rank = rank;
+  transfer.channel = ranks_[rank].channels[step.channel];
+  transfer.length = length;
+  transfer.receives = step.verb == Verb::post_recv;
+  transfer.bytes = signal ? nullptr : place(rank, lane, operand, chunk, length);
+  if (!signal && transfer.bytes == nullptr) return wrong("out of bounds");
+  Channel& channel = channels_[transfer.channel];
+  transfer.number = transfer.receives ? channel.receives.size() : channel.sent.size();
+  ticket = transfers_.size();
+  if (transfer.receives) {
+    channel.receives.push_back(ticket);
+    for (uint64_t i = 0; i < length; ++i) transfer.bytes[i] = random_number();
+  } else {
+    channel.sent.push_back({{}, ticket});
+  }
+  transfers_.push_back(transfer);
+  return Progress::moved;
+}
+
+Interpreter::Progress Interpreter::settle(uint32_t, size_t& ticket) {
+  if (!transfers_[ticket].done) return Progress::blocked;
+  ticket = kNoTicket;
+  return Progress::moved;
+}
+
+/// Takes bytes out of the sender's memory, or puts them into the receiver's.
+Interpreter::Progress Interpreter::move_channel(Channel& channel) {
+  if (channel.next >= channel.sent.size() || channel.sent[channel.next].transfer == kNoTicket) return Progress::blocked;
+  Message& message = channel.sent[channel.next];
+  Transfer& sent = transfers_[message.transfer];
+  const bool awaited = channel.next < channel.receives.size();
+  if (!awaited && (!buffers_ || sent.captured)) return Progress::blocked;
+  if (!sent.captured) {
+    message.payload.assign(sent.bytes, sent.bytes + sent.length);
+    sent.captured = true;
+    sent.done = buffers_;
+    return Progress::moved;
+  }
+  Transfer& received = transfers_[channel.receives[channel.next]];
+  if (received.length != message.payload.size()) return wrong("a message of another length");
+  std::copy(message.payload.begin(), message.payload.end(), received.bytes);
+  sent.done = received.done = true;
+  ++channel.next;
+  return Progress::moved;
+}
+
+std::string Interpreter::judge() const {
+  const bool broadcast = job_[0].collective == Collective::broadcast;
+  for (uint32_t rank = 0; rank < ranks_.size() && job_[0].collective != Collective::barrier; ++rank) {
+    for (uint64_t n = 0; n < call_.count; ++n) {
+      const Number& got = ranks_[rank].memory[static_cast<size_t>(BufferId::output)][n];
+      Number expected = contribution(broadcast ? call_.root : 0, n);
+      for (uint32_t other = 1; !broadcast && other < ranks_.size(); ++other) expected = fold(expected, contribution(other, n));
+      if (!broadcast) expected = finalized(expected);
+      if (got.sum != expected.sum) return "a wrong sum";
+      if ((call_.rank_ordered || broadcast) && (got.scale != expected.scale || got.offset != expected.offset)) return "a wrong order";
+      if (!(got == ranks_[0].memory[static_cast<size_t>(BufferId::output)][n])) return "ranks differ";
+      if (!broadcast && !call_.in_place && !(ranks_[rank].memory[0][n] == contribution(rank, n))) return "input was written";
+    }
+  }
+  return "";
+}
+
+}  // namespace tutti::mutants

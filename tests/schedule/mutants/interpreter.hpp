@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/verify.hpp"
+
+namespace tutti::mutants {
+
+/// Runs a job on numbers, one action at a time, in an order drawn from a seed: with the smallest credits, sends that complete early
+/// or late, posted receives that scribble over their bytes before the data comes, and one rank that is as slow as can be. It shares
+/// nothing with the verifier but the program: what the verifier derives, this one tries.
+class Interpreter {
+ public:
+  Interpreter(std::span<const Program> job, const Call& call, uint64_t seed);
+
+  /// "" if all ranks end with the right result, else what went wrong.
+  std::string run();
+
+ private:
+  /// Tells apart what it was made from: the multiset of contributions (sum), their order (an affine map) and the association (hash).
+  struct Number {
+    uint64_t sum = 0;
+    uint64_t scale = 1;
+    uint64_t offset = 0;
+    uint64_t hash = 0;
+    bool operator==(const Number&) const = default;
+  };
+  enum class Progress : uint8_t { moved, blocked, wrong };
+  struct Transfer {
+    uint32_t rank = 0;
+    uint32_t channel = 0;
+    size_t number = 0;
+    Number* bytes = nullptr;
+    uint64_t length = 0;
+    bool receives = false;
+    bool captured = false;
+    bool done = false;
+  };
+  struct Message {
+    std::vector<Number> payload;
+    size_t transfer = SIZE_MAX;
+  };
+  struct Channel {
+    uint16_t lane = 0;
+    uint32_t from = 0;
+    uint32_t to = 0;
+    std::vector<Message> sent;
+    std::vector<size_t> receives;
+    size_t next = 0;  ///< first message that was not released or delivered
+  };
+  struct Lane {
+    uint64_t segment = 1;
+    uint64_t iterations = 0;
+    uint64_t iteration = 0;
+    uint32_t step = 0;
+    bool done = false;
+  };
+  struct Rank {
+    std::vector<Number> memory[3];
+    std::vector<std::vector<Number>> stages;
+    std::vector<std::vector<size_t>> tickets;
+    std::vector<uint32_t> channels;
+    std::vector<Lane> lanes;
+    bool begun = false;
+    bool ended = false;
+  };
+
+  void set_up_rank(uint32_t rank);
+  uint32_t channel_index(uint16_t lane, uint32_t from, uint32_t to);
+  Number random_number();
+  static Number contribution(uint32_t rank, uint64_t element);
+  static Number fold(const Number& a, const Number& b);
+  static Number finalized(Number number);
+
+  Progress act(uint32_t actor);
+  Progress step_lane(uint32_t rank, Lane& lane, const ProgramLane& program_lane);
+  Progress run_step(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk);
+  Progress run_fold(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk);
+  Progress run_post(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk);
+  Progress settle(uint32_t rank, size_t& ticket);
+  Progress end_rank(uint32_t rank);
+  Progress move_channel(Channel& channel);
+  Number* place(uint32_t rank, const Lane& lane, const ProgramOperand& operand, uint64_t chunk, uint64_t length);
+  uint64_t bound(const Program& program, const ProgramOperand& operand, uint32_t part) const;
+  uint64_t chunk_length(uint32_t rank, const Lane& lane, const ProgramOperand& operand, uint64_t chunk) const;
+  std::string judge() const;
+  Progress wrong(std::string why);
+
+  std::span<const Program> job_;
+  Call call_;
+  std::mt19937_64 random_;
+  uint32_t slowest_;
+  bool buffers_;
+  std::vector<Rank> ranks_;
+  std::vector<Channel> channels_;
+  std::deque<Transfer> transfers_;
+  std::string why_;
+};
+
+}  // namespace tutti::mutants

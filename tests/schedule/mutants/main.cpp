@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests the verifier. Random mutants of every algorithm's schedules and programs: the verifier must reject each; one that it
+// passes must give the right result in random interleavings, every time, and is then counted as equivalent.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "../cases.hpp"
+#include "interpreter.hpp"
+#include "mutate.hpp"
+#include "schedule/names.hpp"
+#include "schedule/print.hpp"
+
+namespace tutti::mutants {
+namespace {
+
+constexpr uint64_t kMutants = 21600;
+constexpr uint64_t kInterleavings = 100;
+constexpr uint32_t kElementBytes = 4;
+constexpr uint64_t kSeed = 20240601;
+
+struct Tally {
+  uint64_t caught = 0;
+  uint64_t equivalent = 0;
+};
+
+/// What a mutant is made from.
+struct Original {
+  const AlgorithmInfo* algorithm = nullptr;
+  uint32_t ranks = 1;
+  Call call;
+  std::vector<Capabilities> pairs;
+  std::vector<Schedule> schedules;
+  std::string text;
+};
+
+template <class T>
+const T& one_of(const std::vector<T>& choices, std::mt19937_64& random) {
+  return choices[random() % choices.size()];
+}
+
+Original draw(const AlgorithmInfo& algorithm, std::mt19937_64& random) {
+  Original original;
+  original.algorithm = &algorithm;
+  original.ranks = static_cast<uint32_t>(random() % 7 + 1);
+  original.call.element_bytes = kElementBytes;
+  original.call.root = algorithm.collective == Collective::broadcast ? static_cast<uint32_t>(random() % original.ranks) : 0;
+  original.call.in_place = random() % 2 == 0;
+  original.call.rank_ordered = algorithm.rank_ordered;
+  const Parameters parameters = one_of(cases::parameter_variants(algorithm, kElementBytes), random);
+  const uint64_t segment_bytes = random() % 3 == 0 ? 65536 : 2 * kElementBytes;
+  const auto prefetch = static_cast<uint16_t>(random() % 3);
+  const cases::Mix mix = one_of(cases::mixes(original.ranks, segment_bytes, prefetch, random()), random);
+  original.pairs = mix.pairs;
+  original.schedules = cases::job(algorithm, original.ranks, original.call.root, parameters, original.call.in_place);
+  original.text = fmt::format("{} {}, {} ranks, root {}, parameters {}, {}, segments of {} bytes, prefetch {}{}",
+                              name(algorithm.collective), algorithm.name, original.ranks, original.call.root,
+                              fmt::join(parameters, ","), mix.name, segment_bytes, prefetch,
+                              original.call.in_place ? ", in place" : "");
+  return original;
+}
+
+/// One chunk, some uneven blocks, several chunks.
+std::vector<uint64_t> counts_for(uint32_t ranks) { return {1, ranks + 1u, 10u * ranks + ranks / 2 + 1}; }
+
+class Run {
+ public:
+  bool all() {
+    for (uint64_t number = 0; number < kMutants;) number += one(number);
+    report();
+    return failed_ == 0 && caught_ + equivalent_ >= 20000;
+  }
+
+ private:
+  /// 1 if there was a mutant.
+  uint64_t one(uint64_t number) {
+    const auto algorithms = all_algorithms();
+    const Original original = draw(*algorithms[number % algorithms.size()], random_);
+    const bool of_program = number / algorithms.size() % 2 == 1;
+    const auto rank = static_cast<size_t>(random_() % original.ranks);
+    std::vector<Schedule> schedules = original.schedules;
+    std::string_view what = of_program ? "a program" : mutate(schedules[rank], random_);
+    if (what.empty()) return 0;
+    if (!check(schedules[rank]).ok()) return count(what, true);
+    std::vector<Program> programs = lower_job(schedules, original.pairs);
+    if (of_program) {
+      what = mutate(programs[rank], random_);
+      if (what.empty()) return 0;
+    }
+    Verifier verifier(programs);
+    Call call = original.call;
+    for (const uint64_t elements : counts_for(original.ranks)) {
+      call.count = elements;
+      if (!verifier.judge(call).ok()) return count(what, true);
+    }
+    for (const uint64_t elements : counts_for(original.ranks)) {
+      call.count = elements;
+      for (uint64_t seed = 0; seed < kInterleavings; ++seed) {
+        const std::string why = Interpreter(programs, call, kSeed + number * kInterleavings + seed).run();
+        if (why.empty()) continue;
+        escaped(original, what, rank, programs[rank], fmt::format("{} elements, seed {}: {}", elements, seed, why));
+        return 1;
+      }
+    }
+    return count(what, false);
+  }
+
+  uint64_t count(std::string_view what, bool caught) {
+    ++(caught ? caught_ : equivalent_);
+    Tally& tally = tallies_[what];
+    ++(caught ? tally.caught : tally.equivalent);
+    return 1;
+  }
+
+  void escaped(const Original& original, std::string_view what, size_t rank, const Program& program, std::string_view why) {
+    constexpr uint64_t kShown = 5;
+    if (++failed_ > kShown) return;
+    fmt::print("FAILED: the verifier passes a mutant that is wrong: {} of rank {} of {}; {}\n{}\n", what, rank, original.text, why,
+               print_text(program));
+  }
+
+  void report() const {
+    for (const auto& [what, tally] : tallies_) fmt::print("{:7} caught {:6} equivalent  {}\n", tally.caught, tally.equivalent, what);
+    fmt::print("{} mutants: {} caught, {} equivalent\n", caught_ + equivalent_ + failed_, caught_, equivalent_);
+    if (failed_ > 0) fmt::print("{} ESCAPED\n", failed_);
+  }
+
+  std::mt19937_64 random_{kSeed};
+  std::map<std::string_view, Tally> tallies_;
+  uint64_t caught_ = 0;
+  uint64_t equivalent_ = 0;
+  uint64_t failed_ = 0;
+};
+
+/// The interpreter itself: unchanged programs give the right result, whatever the order.
+bool originals_are_right() {
+  std::mt19937_64 random(kSeed);
+  for (int n = 0; n < 600; ++n) {
+    const auto algorithms = all_algorithms();
+    const Original original = draw(*algorithms[static_cast<size_t>(n) % algorithms.size()], random);
+    const std::vector<Program> programs = lower_job(original.schedules, original.pairs);
+    Call call = original.call;
+    for (const uint64_t elements : counts_for(original.ranks)) {
+      call.count = elements;
+      const std::string why = Interpreter(programs, call, random()).run();
+      if (why.empty()) continue;
+      fmt::print("FAILED: an original is wrong: {}, {} elements: {}\n", original.text, elements, why);
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace tutti::mutants
+
+int main() {
+  if (!tutti::mutants::originals_are_right()) return EXIT_FAILURE;
+  return tutti::mutants::Run().all() ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,294 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "mutate.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace tutti::mutants {
+namespace {
+
+enum ScheduleMutation : size_t {
+  kDrop,
+  kDouble,
+  kRetarget,
+  kReorder,
+  kSlice,
+  kSlices,
+  kFinalize,
+  kLag,
+  kBuffer,
+  kOperandOrder,
+  kOperandDropped,
+  kSegment,
+};
+constexpr std::array<std::string_view, 12> kScheduleNames = {
+    "step dropped",   "step doubled",   "message re-targeted", "steps reordered",   "slice changed",   "slices of a step changed",
+    "finalize changed", "lag changed", "buffer changed",      "operands reordered", "operand dropped", "segment changed"};
+
+enum ProgramMutation : size_t {
+  kProgramDrop,
+  kProgramDouble,
+  kProgramRetarget,
+  kProgramReorder,
+  kProgramSlice,
+  kProgramBuffer,
+  kProgramFinalize,
+  kProgramLag,
+  kProgramTicket,
+  kProgramDepth,
+  kProgramStageDepth,
+  kProgramVerb,
+};
+constexpr std::array<std::string_view, 12> kProgramNames = {
+    "program step dropped",   "program step doubled",     "channel re-targeted",    "program steps reordered",
+    "program slice changed",  "program buffer changed",   "program finalize changed", "program lag changed",
+    "ticket changed",         "ticket depth changed",     "stage depth changed",    "verb changed"};
+
+uint32_t below(std::mt19937_64& random, size_t limit) { return static_cast<uint32_t>(random() % limit); }
+
+/// One of the bounds, or the number of parts, a little off; stays a slice.
+void nudge(std::mt19937_64& random, uint32_t& parts, uint32_t& first, uint32_t& last) {
+  switch (below(random, 4)) {
+    case 0:
+      first = below(random, last + 1);
+      break;
+    case 1:
+      last = first + below(random, parts - first + 1);
+      break;
+    case 2:
+      first = below(random, parts);
+      last = first + 1;
+      break;
+    default:
+      parts += 1 + below(random, 2);
+  }
+}
+
+void nudge(std::mt19937_64& random, Slice& slice) {
+  if (slice.parts == 0) {
+    slice = kWhole;
+  } else {
+    nudge(random, slice.parts, slice.first, slice.last);
+  }
+}
+
+BufferId other_buffer(std::mt19937_64& random, BufferId buffer) {
+  return static_cast<BufferId>((static_cast<uint32_t>(buffer) + 1 + below(random, 2)) % 3);
+}
+
+std::vector<Operand>& some_operands(std::mt19937_64& random, Step& step) {
+  return below(random, 2) == 0 && !step.sources.empty() ? step.sources : step.destinations;
+}
+
+void change_operand(ScheduleMutation mutation, Operand& operand, uint32_t size, std::mt19937_64& random) {
+  const bool message = operand.kind == Operand::Kind::message;
+  if (mutation == kSlice) nudge(random, operand.slice);
+  if (mutation == kBuffer && !message) operand.buffer = other_buffer(random, operand.buffer);
+  if (mutation == kRetarget && message) operand.peer = below(random, size);
+}
+
+void change_lane(ScheduleMutation mutation, Lane& lane, uint32_t size, std::mt19937_64& random) {
+  std::vector<Step>& steps = lane.steps;
+  const uint32_t at = below(random, steps.size());
+  const uint32_t other = below(random, steps.size());
+  Step& step = steps[at];
+  std::vector<Operand>& operands = some_operands(random, step);
+  switch (mutation) {
+    case kDrop:
+      steps.erase(steps.begin() + at);
+      break;
+    case kDouble: {
+      const Step copy = step;
+      steps.insert(steps.begin() + other, copy);
+      break;
+    }
+    case kReorder:
+      std::swap(steps[at], steps[other]);
+      break;
+    case kRetarget:
+    case kSlice:
+    case kBuffer:
+      if (!operands.empty()) change_operand(mutation, operands[below(random, operands.size())], size, random);
+      break;
+    case kSlices: {
+      Slice slice = step.destinations.front().slice;
+      nudge(random, slice);
+      for (Operand& operand : step.sources) operand.slice = slice;
+      for (Operand& operand : step.destinations) operand.slice = slice;
+      break;
+    }
+    case kFinalize:
+      step.finalize = !step.finalize;
+      break;
+    case kLag:
+      step.lag = static_cast<uint16_t>(std::max(0, step.lag - 3 + static_cast<int>(below(random, 7))));
+      break;
+    case kOperandOrder:
+      std::reverse(step.sources.begin(), step.sources.end());
+      break;
+    case kOperandDropped:
+      if (operands.size() > 1) operands.erase(operands.begin() + below(random, operands.size()));
+      break;
+    case kSegment:
+      lane.segment_bytes = 4 + 4 * below(random, 6);
+      break;
+  }
+}
+
+// ---- programs
+
+void insert_step(Program& program, uint32_t at, const ProgramStep& step) {
+  program.steps.insert(program.steps.begin() + at, step);
+  bool grown = false;
+  for (ProgramLane& lane : program.lanes) {
+    if (grown) {
+      ++lane.first_step;
+    } else if (at < lane.first_step + lane.step_count) {
+      ++lane.step_count;
+      grown = true;
+    }
+  }
+}
+
+void erase_step(Program& program, uint32_t at) {
+  program.steps.erase(program.steps.begin() + at);
+  bool shrunk = false;
+  for (ProgramLane& lane : program.lanes) {
+    if (shrunk) {
+      --lane.first_step;
+    } else if (at < lane.first_step + lane.step_count) {
+      --lane.step_count;
+      shrunk = true;
+    }
+  }
+}
+
+uint32_t operands_of(const ProgramStep& step) {
+  return step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
+}
+
+/// Operands are shared by a post and its await: the step gets its own first.
+ProgramOperand& own_operand(Program& program, ProgramStep& step, std::mt19937_64& random) {
+  const uint32_t count = operands_of(step);
+  const auto first = static_cast<uint32_t>(program.operands.size());
+  for (uint32_t n = 0; n < count; ++n) {
+    const ProgramOperand operand = program.operands[step.first_operand + n];
+    program.operands.push_back(operand);
+  }
+  step.first_operand = first;
+  return program.operands[first + below(random, count)];
+}
+
+void retarget(Program& program, ProgramStep& step, std::mt19937_64& random) {
+  if (program.channels.empty()) return;
+  if (below(random, 3) == 0) {
+    program.channels[below(random, program.channels.size())].peer = below(random, program.size);
+  } else if (step.verb == Verb::fold) {
+    ProgramOperand& operand = own_operand(program, step, random);
+    if (operand.kind == ProgramOperand::Kind::slot) operand.index = static_cast<uint16_t>(below(random, program.channels.size()));
+  } else {
+    step.channel = static_cast<uint16_t>(below(random, program.channels.size()));
+  }
+}
+
+void change_slice(Program& program, ProgramStep& step, std::mt19937_64& random) {
+  ProgramOperand& operand = own_operand(program, step, random);
+  if (operand.divisor == ProgramOperand::kNoData) return;
+  uint32_t parts = program.divisors[operand.divisor];
+  nudge(random, parts, operand.first, operand.last);
+  if (parts == program.divisors[operand.divisor]) return;
+  operand.divisor = static_cast<uint16_t>(program.divisors.size());
+  program.divisors.push_back(parts);
+}
+
+void change_place(Program& program, ProgramStep& step, std::mt19937_64& random) {
+  ProgramOperand& operand = own_operand(program, step, random);
+  if (operand.kind == ProgramOperand::Kind::local) {
+    operand.buffer = other_buffer(random, operand.buffer);
+    program.uses_scratch |= operand.buffer == BufferId::scratch;
+  } else if (operand.kind == ProgramOperand::Kind::staged) {
+    operand.index = static_cast<uint16_t>(below(random, program.stages.size()));
+  }
+}
+
+void change_lag(Program& program, uint32_t at, std::mt19937_64& random) {
+  ProgramStep& step = program.steps[at];
+  step.lag = static_cast<uint16_t>(std::max(0, step.lag - 3 + static_cast<int>(below(random, 7))));
+  for (ProgramLane& lane : program.lanes) {
+    if (at < lane.first_step || at >= lane.first_step + lane.step_count) continue;
+    lane.max_lag = std::max(lane.max_lag, step.lag);
+  }
+}
+
+template <class Ring>
+void change_depth(std::vector<Ring>& rings, std::mt19937_64& random) {
+  if (!rings.empty()) rings[below(random, rings.size())].depth = static_cast<uint16_t>(1u << below(random, 4));
+}
+
+void change_program(ProgramMutation mutation, Program& program, std::mt19937_64& random) {
+  const uint32_t at = below(random, program.steps.size());
+  const uint32_t other = below(random, program.steps.size());
+  ProgramStep& step = program.steps[at];
+  switch (mutation) {
+    case kProgramDrop:
+      return erase_step(program, at);
+    case kProgramDouble: {
+      const ProgramStep copy = step;
+      return insert_step(program, other, copy);
+    }
+    case kProgramRetarget:
+      return retarget(program, step, random);
+    case kProgramReorder:
+      return std::swap(program.steps[at], program.steps[other]);
+    case kProgramSlice:
+      return change_slice(program, step, random);
+    case kProgramBuffer:
+      return change_place(program, step, random);
+    case kProgramFinalize:
+      if (step.verb == Verb::fold) step.finalize = !step.finalize;
+      return;
+    case kProgramLag:
+      return change_lag(program, at, random);
+    case kProgramTicket:
+      if (step.verb != Verb::fold) step.pending = static_cast<uint16_t>(below(random, program.pendings.size()));
+      return;
+    case kProgramDepth:
+      return change_depth(program.pendings, random);
+    case kProgramStageDepth:
+      return change_depth(program.stages, random);
+    case kProgramVerb:
+      if (step.verb != Verb::fold) step.verb = static_cast<Verb>(1 + below(random, 4));
+      return;
+  }
+}
+
+}  // namespace
+
+std::span<const std::string_view> schedule_mutations() { return kScheduleNames; }
+std::span<const std::string_view> program_mutations() { return kProgramNames; }
+
+std::string_view mutate(Schedule& schedule, std::mt19937_64& random) {
+  if (schedule.lanes.empty()) return "";
+  const Schedule before = schedule;
+  const auto mutation = static_cast<ScheduleMutation>(below(random, kScheduleNames.size()));
+  Lane& lane = schedule.lanes[below(random, schedule.lanes.size())];
+  if (lane.steps.empty()) return "";
+  change_lane(mutation, lane, schedule.size, random);
+  return schedule == before ? "" : kScheduleNames[mutation];
+}
+
+std::string_view mutate(Program& program, std::mt19937_64& random) {
+  if (program.steps.empty()) return "";
+  const Program before = program;
+  const auto mutation = static_cast<ProgramMutation>(below(random, kProgramNames.size()));
+  change_program(mutation, program, random);
+  // A step may have got a copy of its operands, or an operand an unused divisor: that alone is no change.
+  if (program.steps == before.steps && program.channels == before.channels && program.pendings == before.pendings &&
+      program.stages == before.stages) {
+    return "";
+  }
+  return kProgramNames[mutation];
+}
+
+}  // namespace tutti::mutants

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Judges every registered algorithm for every small number of ranks, every root, counts about the borders, in place and not, and
+// what it is lowered to for every mix of capabilities. `--long` takes more of everything.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string_view>
+
+#include "cases.hpp"
+#include "schedule/names.hpp"
+
+namespace tutti {
+namespace {
+
+struct Extent {
+  std::vector<uint32_t> ranks;
+  std::vector<uint32_t> element_bytes;
+  std::vector<uint64_t> segment_elements;  ///< of a transport's slot
+  uint16_t max_prefetch;
+};
+
+class Run {
+ public:
+  explicit Run(const Extent& extent) : extent_(extent) {}
+
+  bool all() {
+    for (const AlgorithmInfo* algorithm : all_algorithms()) {
+      const uint64_t before = verified_;
+      for (const uint32_t ranks : extent_.ranks) {
+        if (ranks < algorithm->min_ranks || ranks > algorithm->max_ranks) continue;
+        if (algorithm->power_of_two_only && (ranks & (ranks - 1)) != 0) continue;
+        const uint32_t roots = algorithm->collective == Collective::broadcast ? ranks : 1;
+        for (uint32_t root = 0; root < roots; ++root) one_root(*algorithm, ranks, root);
+      }
+      fmt::print("{:9} {} {}\n", verified_ - before, name(algorithm->collective), algorithm->name);
+    }
+    fmt::print("{} schedules verified (one: all ranks of an algorithm, with parameters and root, lowered for a mix, under a call)\n",
+               verified_);
+    if (failed_ > 0) fmt::print("{} FAILED\n", failed_);
+    return failed_ == 0 && verified_ > 0;
+  }
+
+ private:
+  void one_root(const AlgorithmInfo& algorithm, uint32_t ranks, uint32_t root) {
+    for (const uint32_t element_bytes : extent_.element_bytes) {
+      for (const Parameters& parameters : cases::parameter_variants(algorithm, element_bytes)) {
+        const std::vector<Schedule> job = cases::job(algorithm, ranks, root, parameters, false);
+        const std::vector<Schedule> job_in_place = cases::job(algorithm, ranks, root, parameters, true);
+        where_ = fmt::format("{} {} of {} ranks, root {}, parameters {}, elements of {} bytes", name(algorithm.collective),
+                             algorithm.name, ranks, root, fmt::join(parameters, ","), element_bytes);
+        for (const Schedule& schedule : job) expect(check(schedule), "");
+        for (const Schedule& schedule : job_in_place) expect(check(schedule), "");
+        Call call;
+        call.element_bytes = element_bytes;
+        call.root = root;
+        call.rank_ordered = algorithm.rank_ordered;
+        one_job(job, call, false, job != job_in_place);
+        if (job != job_in_place) one_job(job_in_place, call, true, true);
+      }
+    }
+  }
+
+  /// Out of place and in place, but for `only` the one.
+  void one_job(const std::vector<Schedule>& job, Call call, bool in_place, bool only) {
+    const auto ranks = static_cast<uint32_t>(job.size());
+    for (const uint64_t elements : extent_.segment_elements) {
+      for (uint16_t prefetch = 0; prefetch <= extent_.max_prefetch; ++prefetch) {
+        for (const cases::Mix& mix : cases::mixes(ranks, elements * call.element_bytes, prefetch, ++seed_)) {
+          const std::vector<Program> programs = lower_job(job, mix.pairs);
+          Verifier verifier(programs);
+          for (const uint64_t count : cases::counts(ranks, ranks)) {
+            call.count = count;
+            for (const bool now_in_place : {false, true}) {
+              if (only && now_in_place != in_place) continue;
+              call.in_place = now_in_place;
+              ++verified_;
+              const Status status = verifier.judge(call);
+              if (!status.ok()) {
+                expect(status, fmt::format("; {}, segments of {} elements, prefetch {}, count {}{}", mix.name, elements, prefetch,
+                                           count, now_in_place ? ", in place" : ""));
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  void expect(const Status& status, std::string_view details) {
+    constexpr uint64_t kShown = 20;
+    if (status.ok() || ++failed_ > kShown) return;
+    fmt::print("FAILED {}{}: {}\n", where_, details, status.message());
+  }
+
+  const Extent& extent_;
+  std::string where_;
+  uint64_t seed_ = 0;
+  uint64_t verified_ = 0;
+  uint64_t failed_ = 0;
+};
+
+std::vector<uint32_t> ranks_to(uint32_t last, std::vector<uint32_t> more) {
+  std::vector<uint32_t> ranks;
+  for (uint32_t n = 1; n <= last; ++n) ranks.push_back(n);
+  ranks.insert(ranks.end(), more.begin(), more.end());
+  return ranks;
+}
+
+}  // namespace
+}  // namespace tutti
+
+int main(int argc, char** argv) {
+  using tutti::ranks_to;
+  const bool is_long = argc == 2 && std::string_view(argv[1]) == "--long";
+  if (argc > 1 && !is_long) {
+    fmt::print(stderr, "usage: {} [--long]\n", argv[0]);
+    return 2;
+  }
+  const tutti::Extent brief = {ranks_to(17, {}), {4}, {2, 1000}, 2};
+  const tutti::Extent full = {ranks_to(20, {31, 32, 33, 63, 64, 65}), {1, 2, 4, 8}, {1, 2, 3, 1000}, 3};
+  return tutti::Run(is_long ? full : brief).all() ? 0 : 1;
+}

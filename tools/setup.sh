@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tutti authors
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2034  # `program` comes from, and `build_needs` is for, those who source this
 #
 # What tools/quickstart and tools/check share; sourced by them. They set `program` and list their needs as lines
 # "package|what it is for|command that succeeds if it is there".

@@ -69,6 +69,7 @@ struct Bootstrap::State {
 
   Status prepare();
   Status choose_meeting();
+  Status meet_by_manager();
   Status take_secret();
   Status judge_missing_secret();
   Status advance();
@@ -126,7 +127,8 @@ Status Bootstrap::State::choose_meeting() {
     TUTTI_TRY(found.status());
     launch = std::move(found).value();
     if (launch.meeting == Meeting::file) board = make_file_board(launch.path, *sleeper, *options.random);
-    return Status();
+    const bool managed = launch.meeting == Meeting::pmi || launch.meeting == Meeting::pmix;
+    return managed ? meet_by_manager() : Status();
   }
   if (options.size < 1) return error(TUTTI_ERR_ARGUMENT, "a job of {} ranks: the size is at least 1", options.size);
   if (options.rank < 0 || options.rank >= options.size) {
@@ -152,7 +154,33 @@ Status Bootstrap::State::choose_meeting() {
   return Status();
 }
 
+Status Bootstrap::State::meet_by_manager() {
+  if (const std::string kept = kept_invitation(); !kept.empty()) {
+    // Not the first start of this process: the ranks meet where they met before, with the secret that they had then.
+    const size_t space = std::min(kept.find(' '), kept.size());
+    std::from_chars(kept.data(), kept.data() + space, launch.size);
+    const Result<std::vector<std::byte>> bytes = from_hex(std::string_view(kept).substr(std::min(space + 1, kept.size())));
+    TUTTI_TRY(bytes.status().with_context("the meeting point of the first start"));
+    const Result<Invitation> before = Invitation::decode(*bytes);
+    TUTTI_TRY(before.status().with_context("the meeting point of the first start"));
+    launch.meeting = Meeting::rank_zero;
+    launch.servers = before->servers;
+    launch.job_id = before->job_id();
+    job.secret = before->secret;
+    return Status();
+  }
+  if (launch.meeting == Meeting::pmix) {
+    board = make_pmix_board(launch, *sleeper);
+    return Status();
+  }
+  Result<std::unique_ptr<Poller>> poller = options.network->make_poller();
+  TUTTI_TRY(poller.status());
+  board = make_pmi_board(launch, *options.network, std::move(poller).value());
+  return Status();
+}
+
 Status Bootstrap::State::take_secret() {
+  if (!job.secret.empty()) return Status();
   if (invited && !invitation.secret.empty()) {
     job.secret = invitation.secret;
     return Status();
@@ -275,6 +303,7 @@ Status Bootstrap::State::look_for_invitation() {
   std::string text;
   const Result<bool> there = board->look(&text);
   TUTTI_TRY(there.status());
+  if (!*there && board->wakes()) again_ns = 0;
   if (!*there || text == seen) return Status();
   seen = text;
   const Result<std::vector<std::byte>> bytes = from_hex(text);
@@ -350,7 +379,14 @@ Status Bootstrap::State::ask() {
 }
 
 Status Bootstrap::State::finish() {
+  if (job.size == 0 && board) job.size = board->size();
+  if (job.size <= job.rank) {
+    return error(TUTTI_ERR_ENVIRONMENT, "the launcher ({}) says rank {} of {} ranks", name(launch.launcher), job.rank, job.size);
+  }
   if (job.job_id.empty()) job.job_id = to_hex(std::span(job.job).first(4));
+  if (board && invited) {
+    if (const auto bytes = invitation.encode(); bytes.ok()) board->keep(fmt::format("{} {}", job.size, to_hex(*bytes)));
+  }
   if (board && posted) {
     job.store = std::make_unique<InvitingStore>(std::move(client), std::move(sleeper), std::move(board));
   } else {

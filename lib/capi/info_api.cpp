@@ -15,40 +15,7 @@ extern "C" tutti_status_t tutti_get_version(int* major, int* minor, int* patch) 
   return TUTTI_OK;
 }
 
-extern "C" const char* tutti_status_string(tutti_status_t status) {
-  switch (status) {
-#define TUTTI_NAME(code) \
-  case code: return #code;
-    TUTTI_NAME(TUTTI_OK)
-    TUTTI_NAME(TUTTI_ERR_ARGUMENT)
-    TUTTI_NAME(TUTTI_ERR_TYPE)
-    TUTTI_NAME(TUTTI_ERR_OP)
-    TUTTI_NAME(TUTTI_ERR_RANK)
-    TUTTI_NAME(TUTTI_ERR_HANDLE)
-    TUTTI_NAME(TUTTI_ERR_UNSUPPORTED)
-    TUTTI_NAME(TUTTI_ERR_CONCURRENT)
-    TUTTI_NAME(TUTTI_ERR_TRUNCATED)
-    TUTTI_NAME(TUTTI_ERR_CONFIG)
-    TUTTI_NAME(TUTTI_ERR_SIZE)
-    TUTTI_NAME(TUTTI_ERR_MISMATCH)
-    TUTTI_NAME(TUTTI_ERR_ABORTED)
-    TUTTI_NAME(TUTTI_ERR_TIMEOUT)
-    TUTTI_NAME(TUTTI_ERR_PEER_FAILED)
-    TUTTI_NAME(TUTTI_ERR_CONNECT)
-    TUTTI_NAME(TUTTI_ERR_AUTH)
-    TUTTI_NAME(TUTTI_ERR_PROTOCOL)
-    TUTTI_NAME(TUTTI_ERR_VERSION)
-    TUTTI_NAME(TUTTI_ERR_MISSING_RANK)
-    TUTTI_NAME(TUTTI_ERR_MEMORY)
-    TUTTI_NAME(TUTTI_ERR_RESOURCE)
-    TUTTI_NAME(TUTTI_ERR_SYSTEM)
-    TUTTI_NAME(TUTTI_ERR_FORKED)
-    TUTTI_NAME(TUTTI_ERR_ENVIRONMENT)
-    TUTTI_NAME(TUTTI_ERR_INTERNAL)
-#undef TUTTI_NAME
-    default: return "unknown status";
-  }
-}
+extern "C" const char* tutti_status_string(tutti_status_t status) { return status_name(status); }
 
 extern "C" size_t tutti_dtype_size_bytes(tutti_dtype_t dtype) {
   const bool known = dtype >= 0 && dtype < static_cast<tutti_dtype_t>(kDTypeCount);

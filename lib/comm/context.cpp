@@ -126,7 +126,7 @@ Status Context::open_transports() {
     args.host_identity = job_.host_identity.c_str();
     args.bind_addresses = bind_addresses.c_str();
     if (const tutti_status_t status = transport->open(args); status != TUTTI_OK) {
-      log_.info("transport {} ({}) does not start here: {}", one.table->name, one.origin, tutti_status_string(status));
+      log_.info("transport {} ({}) does not start here: {}", one.table->name, one.origin, status_name(status));
       continue;
     }
     transports_.push_back(std::move(transport));
@@ -173,7 +173,7 @@ Status Context::start_transports() {
     }
     const tutti_status_t status = usable ? transport->start(job_.deadline) : TUTTI_ERR_PROTOCOL;
     own.started[name] = status == TUTTI_OK;
-    if (status != TUTTI_OK) log_.info("transport {} does not start here: {}", name, tutti_status_string(status));
+    if (status != TUTTI_OK) log_.info("transport {} does not start here: {}", name, status_name(status));
   }
   for (uint32_t r = 0; r < size_; ++r) {
     if (r == rank_) continue;

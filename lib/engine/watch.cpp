@@ -197,7 +197,7 @@ void Engine::handle_notice(const PendingNotice& received) {
   if (notice.kind != Notice::failed || notice.code >= 0) return;
   const std::string reporter = who(*group, received.peer);
   if (notice.culprit == Group::kNobody)
-    fail(*group, error(notice.code, "{} reports a failure of its own ({})", reporter, tutti_status_string(notice.code)),
+    fail(*group, error(notice.code, "{} reports a failure of its own ({})", reporter, status_name(notice.code)),
          received.peer);
   else if (notice.code == TUTTI_ERR_TIMEOUT)
     fail(*group, error(notice.code, "the timeout of {} passed", who(*group, notice.culprit)), notice.culprit);
@@ -205,7 +205,7 @@ void Engine::handle_notice(const PendingNotice& received) {
     fail(*group, error(notice.code, "the communicator was aborted by {}", who(*group, notice.culprit)), notice.culprit);
   else
     fail(*group, error(notice.code, "{} has failed, as {} reports ({})", who(*group, notice.culprit), reporter,
-                       tutti_status_string(notice.code)),
+                       status_name(notice.code)),
          notice.culprit);
 }
 

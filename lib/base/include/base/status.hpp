@@ -43,6 +43,9 @@ class [[nodiscard]] Status {
   std::unique_ptr<std::string> message_;
 };
 
+/// "TUTTI_ERR_RANK"; "unknown status" for an unknown number.
+const char* status_name(tutti_status_t status) noexcept;
+
 template <class... Args>
 Status error(tutti_status_t code, fmt::format_string<Args...> format, Args&&... args) {
   return Status(code, fmt::format(format, std::forward<Args>(args)...));

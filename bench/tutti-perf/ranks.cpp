@@ -69,8 +69,11 @@ int run_body(const Member& member, const std::function<int(const Member&)>& body
   try {
     return body(member);
   } catch (const UsageError& problem) {
-    // Every rank sees the same options and says the same: once is enough.
-    return member.rank == 0 ? complain("", problem, kExitUsage) : kExitUsage;
+    // Every rank sees the same options and would say the same: once is enough. The others wait until it is said, since a launcher
+    // ends the job with the first rank that leaves.
+    if (member.rank == 0) complain("", problem, kExitUsage);
+    (void)tutti_barrier(member.comm);
+    return kExitUsage;
   } catch (const std::exception& problem) {
     tutti_comm_abort(member.comm);
     return complain(who, problem, kExitRuntime);
@@ -79,7 +82,9 @@ int run_body(const Member& member, const std::function<int(const Member&)>& body
 
 tutti_comm_t create_from_environment(const Config& config) {
   tutti_comm_t comm = nullptr;
-  require(tutti_comm_create(config.options(), &comm), "cannot create the communicator");
+  const tutti_status_t status = tutti_comm_create(config.options(), &comm);
+  if (status == TUTTI_ERR_CONFIG) throw UsageError(tutti_last_error());
+  require(status, "cannot create the communicator");
   return comm;
 }
 

@@ -208,7 +208,7 @@ Report::~Report() {
 void Report::begin() {
   if (csv_.file != nullptr) write_text(csv_.file, csv_header());
   if (table_.file == nullptr) return;
-  std::string text = fmt::format("# tutti-perf, library {}: {} ranks in {} processes on {} nodes\n", environment_.library_version,
+  std::string text = fmt::format("# tutti-perf, library {}; ranks: {}, processes: {}, nodes: {}\n", environment_.library_version,
                                  environment_.rank_count, environment_.process_count, environment_.node_count);
   text += fmt::format("# transports: {}\n", environment_.transports);
   for (const auto& [collective, algorithm] : environment_.algorithms) {

@@ -28,6 +28,12 @@ std::vector<Parameters> parameter_variants(const AlgorithmInfo& algorithm, uint3
   return variants;
 }
 
+std::string text(const Parameters& parameters) {
+  std::string text;
+  for (const uint64_t value : parameters) text.append(text.empty() ? "" : ",").append(std::to_string(value));
+  return text.empty() ? "none" : text;
+}
+
 std::vector<uint64_t> counts(uint32_t ranks, uint32_t parts) {
   // 5 chunks of two elements a block, and one element more in some: more chunks than tickets and prefetched receives.
   const uint64_t several_chunks = uint64_t{parts} * 10 + parts / 2 + 1;

@@ -16,6 +16,9 @@ namespace tutti::cases {
 /// transport allows; one lane, and several.
 std::vector<Parameters> parameter_variants(const AlgorithmInfo& algorithm, uint32_t element_bytes);
 
+/// "8,2"
+std::string text(const Parameters& parameters);
+
 /// 0, 1, 2, 3, around the number of ranks, odd ones, and enough for several chunks of two elements in each of `parts` blocks.
 std::vector<uint64_t> counts(uint32_t ranks, uint32_t parts);
 

@@ -34,7 +34,7 @@ class Run {
         const uint32_t roots = algorithm->collective == Collective::broadcast ? ranks : 1;
         for (uint32_t root = 0; root < roots; ++root) one_root(*algorithm, ranks, root);
       }
-      fmt::print("{:9} {} {}\n", verified_ - before, name(algorithm->collective), algorithm->name);
+      fmt::print("  {} {}: {}\n", name(algorithm->collective), algorithm->name, verified_ - before);
     }
     fmt::print("{} schedules verified (one: all ranks of an algorithm, with parameters and root, lowered for a mix, under a call)\n",
                verified_);
@@ -49,7 +49,7 @@ class Run {
         const std::vector<Schedule> job = cases::job(algorithm, ranks, root, parameters, false);
         const std::vector<Schedule> job_in_place = cases::job(algorithm, ranks, root, parameters, true);
         where_ = fmt::format("{} {} of {} ranks, root {}, parameters {}, elements of {} bytes", name(algorithm.collective),
-                             algorithm.name, ranks, root, fmt::join(parameters, ","), element_bytes);
+                             algorithm.name, ranks, root, cases::text(parameters), element_bytes);
         for (const Schedule& schedule : job) expect(check(schedule), "");
         for (const Schedule& schedule : job_in_place) expect(check(schedule), "");
         Call call;

@@ -99,22 +99,17 @@ Interpreter::Progress Interpreter::wrong(std::string why) {
 }
 
 std::string Interpreter::run() {
-  // Actors are ranks' lanes, ranks' ends and channels. The slowest rank acts only when nobody else can.
-  std::vector<uint32_t> order;
-  std::vector<uint32_t> last;
-  uint32_t actors = 0;
+  std::vector<Actor> actors;
+  std::vector<Actor> slowest;  // act only when nobody else can
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    for (size_t n = 0; n <= ranks_[rank].lanes.size(); ++n) (rank == slowest_ ? last : order).push_back(actors++);
+    std::vector<Actor>& group = rank == slowest_ ? slowest : actors;
+    for (uint32_t lane = 0; lane < ranks_[rank].lanes.size(); ++lane) group.push_back({rank, lane});
+    group.push_back({rank, kEnd});
   }
-  for (size_t n = 0; n < channels_.size(); ++n) order.push_back(actors++);
+  for (uint32_t n = 0; n < channels_.size(); ++n) actors.push_back({n, kChannel});
   while (true) {
-    Progress progress = Progress::blocked;
-    for (std::vector<uint32_t>* group : {&order, &last}) {
-      for (size_t left = group->size(); left > 0 && progress == Progress::blocked; --left) {
-        std::swap((*group)[left - 1], (*group)[random_() % left]);
-        progress = act((*group)[left - 1]);
-      }
-    }
+    Progress progress = act_one_of(actors);
+    if (progress == Progress::blocked) progress = act_one_of(slowest);
     if (progress == Progress::wrong) return why_;
     if (progress == Progress::blocked) break;
   }
@@ -127,19 +122,23 @@ std::string Interpreter::run() {
   return judge();
 }
 
-Interpreter::Progress Interpreter::act(uint32_t actor) {
-  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    Rank& own = ranks_[rank];
-    if (actor == own.lanes.size()) return end_rank(rank);
-    if (actor > own.lanes.size()) {
-      actor -= static_cast<uint32_t>(own.lanes.size()) + 1;
-      continue;
-    }
-    if (own.lanes[actor].done) return Progress::blocked;
-    own.begun = true;
-    return step_lane(rank, own.lanes[actor], job_[rank].lanes[actor]);
+/// The first that can act, in random order.
+Interpreter::Progress Interpreter::act_one_of(std::vector<Actor>& actors) {
+  for (size_t left = actors.size(); left > 0; --left) {
+    std::swap(actors[left - 1], actors[random_.below(left)]);
+    const Progress progress = act(actors[left - 1]);
+    if (progress != Progress::blocked) return progress;
   }
-  return move_channel(channels_[actor]);
+  return Progress::blocked;
+}
+
+Interpreter::Progress Interpreter::act(const Actor& actor) {
+  if (actor.lane == kChannel) return move_channel(channels_[actor.rank]);
+  if (actor.lane == kEnd) return end_rank(actor.rank);
+  Rank& own = ranks_[actor.rank];
+  if (own.lanes[actor.lane].done) return Progress::blocked;
+  own.begun = true;
+  return step_lane(actor.rank, own.lanes[actor.lane], job_[actor.rank].lanes[actor.lane]);
 }
 
 Interpreter::Progress Interpreter::step_lane(uint32_t rank, Lane& lane, const ProgramLane& program_lane) {

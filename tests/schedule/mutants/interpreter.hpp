@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +11,23 @@
 #include "schedule/verify.hpp"
 
 namespace tutti::mutants {
+
+/// SplitMix64: quick to seed, and most of what an interleaving costs is drawing numbers.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t operator()() {
+    uint64_t x = state_ += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+  }
+  /// Below `limit`, which is small.
+  size_t below(size_t limit) { return static_cast<size_t>(((*this)() >> 32) * limit >> 32); }
+
+ private:
+  uint64_t state_;
+};
 
 /// Runs a job on numbers, one action at a time, in an order drawn from a seed: with the smallest credits, sends that complete early
 /// or late, posted receives that scribble over their bytes before the data comes, and one rank that is as slow as can be. It shares
@@ -79,7 +95,15 @@ class Interpreter {
   static Number fold(const Number& a, const Number& b);
   static Number finalized(Number number);
 
-  Progress act(uint32_t actor);
+  /// A lane of a rank, a rank's end, or a channel.
+  struct Actor {
+    uint32_t rank;
+    uint32_t lane;  ///< kEnd: the rank's end; kChannel: channel number `rank`
+  };
+  static constexpr uint32_t kEnd = UINT32_MAX;
+  static constexpr uint32_t kChannel = UINT32_MAX - 1;
+  Progress act(const Actor& actor);
+  Progress act_one_of(std::vector<Actor>& actors);
   Progress step_lane(uint32_t rank, Lane& lane, const ProgramLane& program_lane);
   Progress run_step(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk);
   Progress run_fold(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk);
@@ -95,7 +119,7 @@ class Interpreter {
 
   std::span<const Program> job_;
   Call call_;
-  std::mt19937_64 random_;
+  Random random_;
   uint32_t slowest_;
   bool buffers_;
   std::vector<Rank> ranks_;

@@ -5,6 +5,7 @@
 // passes must give the right result in random interleavings, every time, and is then counted as equivalent.
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -20,7 +21,6 @@ namespace tutti::mutants {
 namespace {
 
 constexpr uint64_t kMutants = 21600;
-constexpr uint64_t kInterleavings = 100;
 constexpr uint32_t kElementBytes = 4;
 constexpr uint64_t kSeed = 20240601;
 
@@ -47,7 +47,7 @@ const T& one_of(const std::vector<T>& choices, std::mt19937_64& random) {
 Original draw(const AlgorithmInfo& algorithm, std::mt19937_64& random) {
   Original original;
   original.algorithm = &algorithm;
-  original.ranks = static_cast<uint32_t>(random() % 7 + 1);
+  original.ranks = static_cast<uint32_t>(random() % 20 == 0 ? 1 : random() % 6 + 2);
   original.call.element_bytes = kElementBytes;
   original.call.root = algorithm.collective == Collective::broadcast ? static_cast<uint32_t>(random() % original.ranks) : 0;
   original.call.in_place = random() % 2 == 0;
@@ -60,13 +60,17 @@ Original draw(const AlgorithmInfo& algorithm, std::mt19937_64& random) {
   original.schedules = cases::job(algorithm, original.ranks, original.call.root, parameters, original.call.in_place);
   original.text = fmt::format("{} {}, {} ranks, root {}, parameters {}, {}, segments of {} bytes, prefetch {}{}",
                               name(algorithm.collective), algorithm.name, original.ranks, original.call.root,
-                              fmt::join(parameters, ","), mix.name, segment_bytes, prefetch,
+                              cases::text(parameters), mix.name, segment_bytes, prefetch,
                               original.call.in_place ? ", in place" : "");
   return original;
 }
 
-/// One chunk, some uneven blocks, several chunks.
-std::vector<uint64_t> counts_for(uint32_t ranks) { return {1, ranks + 1u, 10u * ranks + ranks / 2 + 1}; }
+struct Trial {
+  uint64_t count;
+  uint32_t interleavings;
+};
+/// One chunk, some uneven blocks, several chunks; 100 interleavings in all.
+std::array<Trial, 3> trials(uint32_t ranks) { return {{{1, 20}, {ranks + 1, 30}, {10 * ranks + ranks / 2 + 1, 50}}}; }
 
 class Run {
  public:
@@ -94,16 +98,17 @@ class Run {
     }
     Verifier verifier(programs);
     Call call = original.call;
-    for (const uint64_t elements : counts_for(original.ranks)) {
-      call.count = elements;
+    for (const Trial& trial : trials(original.ranks)) {
+      call.count = trial.count;
       if (!verifier.judge(call).ok()) return count(what, true);
     }
-    for (const uint64_t elements : counts_for(original.ranks)) {
-      call.count = elements;
-      for (uint64_t seed = 0; seed < kInterleavings; ++seed) {
-        const std::string why = Interpreter(programs, call, kSeed + number * kInterleavings + seed).run();
+    for (const Trial& trial : trials(original.ranks)) {
+      call.count = trial.count;
+      for (uint32_t n = 0; n < trial.interleavings; ++n) {
+        const uint64_t seed = number * trial.interleavings + n;
+        const std::string why = Interpreter(programs, call, seed).run();
         if (why.empty()) continue;
-        escaped(original, what, rank, programs[rank], fmt::format("{} elements, seed {}: {}", elements, seed, why));
+        escaped(original, what, rank, programs[rank], fmt::format("{} elements, seed {}: {}", trial.count, seed, why));
         return 1;
       }
     }
@@ -125,7 +130,7 @@ class Run {
   }
 
   void report() const {
-    for (const auto& [what, tally] : tallies_) fmt::print("{:7} caught {:6} equivalent  {}\n", tally.caught, tally.equivalent, what);
+    for (const auto& [what, tally] : tallies_) fmt::print("  {}: {} caught, {} equivalent\n", what, tally.caught, tally.equivalent);
     fmt::print("{} mutants: {} caught, {} equivalent\n", caught_ + equivalent_ + failed_, caught_, equivalent_);
     if (failed_ > 0) fmt::print("{} ESCAPED\n", failed_);
   }
@@ -145,11 +150,11 @@ bool originals_are_right() {
     const Original original = draw(*algorithms[static_cast<size_t>(n) % algorithms.size()], random);
     const std::vector<Program> programs = lower_job(original.schedules, original.pairs);
     Call call = original.call;
-    for (const uint64_t elements : counts_for(original.ranks)) {
-      call.count = elements;
+    for (const Trial& trial : trials(original.ranks)) {
+      call.count = trial.count;
       const std::string why = Interpreter(programs, call, random()).run();
       if (why.empty()) continue;
-      fmt::print("FAILED: an original is wrong: {}, {} elements: {}\n", original.text, elements, why);
+      fmt::print("FAILED: an original is wrong: {}, {} elements: {}\n", original.text, trial.count, why);
       return false;
     }
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "schedule/print.hpp"
+
 namespace tutti::mutants {
 namespace {
 
@@ -37,13 +39,12 @@ enum ProgramMutation : size_t {
   kProgramLag,
   kProgramTicket,
   kProgramDepth,
-  kProgramStageDepth,
   kProgramVerb,
 };
-constexpr std::array<std::string_view, 12> kProgramNames = {
+constexpr std::array<std::string_view, 11> kProgramNames = {
     "program step dropped",   "program step doubled",     "channel re-targeted",    "program steps reordered",
     "program slice changed",  "program buffer changed",   "program finalize changed", "program lag changed",
-    "ticket changed",         "ticket depth changed",     "stage depth changed",    "verb changed"};
+    "ticket changed",         "ring depth changed",     "verb changed"};
 
 uint32_t below(std::mt19937_64& random, size_t limit) { return static_cast<uint32_t>(random() % limit); }
 
@@ -84,7 +85,7 @@ std::vector<Operand>& some_operands(std::mt19937_64& random, Step& step) {
 void change_operand(ScheduleMutation mutation, Operand& operand, uint32_t size, std::mt19937_64& random) {
   const bool message = operand.kind == Operand::Kind::message;
   if (mutation == kSlice) nudge(random, operand.slice);
-  if (mutation == kBuffer && !message) operand.buffer = other_buffer(random, operand.buffer);
+  if (mutation == kBuffer && !message && operand.slice.parts != 0) operand.buffer = other_buffer(random, operand.buffer);
   if (mutation == kRetarget && message) operand.peer = below(random, size);
 }
 
@@ -119,7 +120,7 @@ void change_lane(ScheduleMutation mutation, Lane& lane, uint32_t size, std::mt19
       break;
     }
     case kFinalize:
-      step.finalize = !step.finalize;
+      step.finalize = step.sources.front().slice.parts != 0 && !step.finalize;
       break;
     case kLag:
       step.lag = static_cast<uint16_t>(std::max(0, step.lag - 3 + static_cast<int>(below(random, 7))));
@@ -131,7 +132,7 @@ void change_lane(ScheduleMutation mutation, Lane& lane, uint32_t size, std::mt19
       if (operands.size() > 1) operands.erase(operands.begin() + below(random, operands.size()));
       break;
     case kSegment:
-      lane.segment_bytes = 4 + 4 * below(random, 6);
+      if (step.sources.front().slice.parts != 0) lane.segment_bytes = 4 + 4 * below(random, 6);
       break;
   }
 }
@@ -168,6 +169,9 @@ uint32_t operands_of(const ProgramStep& step) {
   return step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
 }
 
+/// Other transfers only wait: their operands and channel say nothing that is not in the post.
+bool posts(const ProgramStep& step) { return step.verb == Verb::post_send || step.verb == Verb::post_recv; }
+
 /// Operands are shared by a post and its await: the step gets its own first.
 ProgramOperand& own_operand(Program& program, ProgramStep& step, std::mt19937_64& random) {
   const uint32_t count = operands_of(step);
@@ -187,12 +191,13 @@ void retarget(Program& program, ProgramStep& step, std::mt19937_64& random) {
   } else if (step.verb == Verb::fold) {
     ProgramOperand& operand = own_operand(program, step, random);
     if (operand.kind == ProgramOperand::Kind::slot) operand.index = static_cast<uint16_t>(below(random, program.channels.size()));
-  } else {
+  } else if (posts(step)) {
     step.channel = static_cast<uint16_t>(below(random, program.channels.size()));
   }
 }
 
 void change_slice(Program& program, ProgramStep& step, std::mt19937_64& random) {
+  if (step.verb != Verb::fold && !posts(step)) return;
   ProgramOperand& operand = own_operand(program, step, random);
   if (operand.divisor == ProgramOperand::kNoData) return;
   uint32_t parts = program.divisors[operand.divisor];
@@ -203,7 +208,9 @@ void change_slice(Program& program, ProgramStep& step, std::mt19937_64& random) 
 }
 
 void change_place(Program& program, ProgramStep& step, std::mt19937_64& random) {
+  if (step.verb != Verb::fold && !posts(step)) return;
   ProgramOperand& operand = own_operand(program, step, random);
+  if (operand.divisor == ProgramOperand::kNoData) return;
   if (operand.kind == ProgramOperand::Kind::local) {
     operand.buffer = other_buffer(random, operand.buffer);
     program.uses_scratch |= operand.buffer == BufferId::scratch;
@@ -246,7 +253,8 @@ void change_program(ProgramMutation mutation, Program& program, std::mt19937_64&
     case kProgramBuffer:
       return change_place(program, step, random);
     case kProgramFinalize:
-      if (step.verb == Verb::fold) step.finalize = !step.finalize;
+      if (step.verb != Verb::fold || program.operands[step.first_operand].divisor == ProgramOperand::kNoData) return;
+      step.finalize = !step.finalize;
       return;
     case kProgramLag:
       return change_lag(program, at, random);
@@ -254,9 +262,7 @@ void change_program(ProgramMutation mutation, Program& program, std::mt19937_64&
       if (step.verb != Verb::fold) step.pending = static_cast<uint16_t>(below(random, program.pendings.size()));
       return;
     case kProgramDepth:
-      return change_depth(program.pendings, random);
-    case kProgramStageDepth:
-      return change_depth(program.stages, random);
+      return below(random, 2) == 0 ? change_depth(program.pendings, random) : change_depth(program.stages, random);
     case kProgramVerb:
       if (step.verb != Verb::fold) step.verb = static_cast<Verb>(1 + below(random, 4));
       return;
@@ -283,12 +289,7 @@ std::string_view mutate(Program& program, std::mt19937_64& random) {
   const Program before = program;
   const auto mutation = static_cast<ProgramMutation>(below(random, kProgramNames.size()));
   change_program(mutation, program, random);
-  // A step may have got a copy of its operands, or an operand an unused divisor: that alone is no change.
-  if (program.steps == before.steps && program.channels == before.channels && program.pendings == before.pendings &&
-      program.stages == before.stages) {
-    return "";
-  }
-  return kProgramNames[mutation];
+  return print_text(program) == print_text(before) ? "" : kProgramNames[mutation];
 }
 
 }  // namespace tutti::mutants

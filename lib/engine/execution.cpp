@@ -191,6 +191,7 @@ Execution::StepResult Execution::post(const ProgramStep& step, const ProgramLane
   ticket.posted = true;
   ticket.peer = channel.peer;
   ticket.bytes = bytes;
+  ticket.receives = step.verb == Verb::post_recv;
   ++outstanding_;
   return StepResult::done;
 }
@@ -206,7 +207,7 @@ Execution::StepResult Execution::settle(Ticket& ticket) {
   ticket.posted = false;
   --outstanding_;
   const tutti_status_t status = ticket.op.status;
-  if (status == TUTTI_ERR_TRUNCATED || (status == TUTTI_OK && ticket.op.bytes != ticket.bytes))
+  if (status == TUTTI_ERR_TRUNCATED || (status == TUTTI_OK && ticket.receives && ticket.op.bytes != ticket.bytes))
     return wrong_length(ticket.op.bytes, ticket.bytes, ticket.peer);
   if (status != TUTTI_OK)
     return fail(error(status, "{}: the transfer with rank {} failed", name(plan_->program_.collective), ticket.peer),

@@ -84,8 +84,11 @@ SimJob::SimJob(uint64_t seed, sim::Options options) : world(seed, options) {
   for (auto& rank : ranks) rank->set_peers(addresses);
   const tutti_tp_table_t* table = tutti_sim_transport_entry(TUTTI_TP_ABI_VERSION);
   for (auto& rank : ranks)
-    while (table->start(rank->endpoint) == TUTTI_TP_AGAIN)
-      if (table->progress(rank->endpoint) == 0 && !world.step()) throw std::runtime_error("sim start");
+    for (int tries = 0; table->start(rank->endpoint) == TUTTI_TP_AGAIN; ++tries) {
+      if (tries > 1000) throw std::runtime_error("sim start");
+      table->progress(rank->endpoint);
+      world.step();
+    }
   for (auto& rank : ranks) rank->choose_routes();
 }
 
@@ -101,13 +104,12 @@ Capabilities SimJob::capabilities(uint32_t rank) const {
 void SimJob::poke(SimRank& rank) {
   if (rank.dead) return;
   const std::optional<uint64_t> next = rank.engine->progress_and_arm();
-  // The engine's own timers: a no-op event is enough, since the rank is poked after every step that wakes it.
-  if (next && *next != Deadline::kNever) {
-    SimRank* self = &rank;
-    world.call_at(std::max(*next, world.now_ns() + 1), [self] {
-      if (!self->dead) self->engine->progress_and_arm();
-    });
-  }
+  if (!next || *next == Deadline::kNever) return;
+  // The engine's timer; one that is set already and comes earlier sets the next one.
+  const uint64_t at = std::max(*next, world.now_ns() + 1);
+  if (rank.timer_ns <= at && rank.timer_ns > world.now_ns()) return;
+  rank.timer_ns = at;
+  world.call_at(at, [this, self = &rank] { poke(*self); });
 }
 
 bool SimJob::drive(const std::function<bool()>& done, uint64_t limit_ns) {

@@ -35,6 +35,7 @@ class SimRank {
   tutti_tp_endpoint_t* endpoint = nullptr;
   std::string address;
   bool dead = false;
+  uint64_t timer_ns = 0;
 
  private:
   class WorldClock final : public Clock {

@@ -37,12 +37,21 @@ bool run_once(SimJob& job, SimComm& comm, const char* algorithm, size_t count) {
   const auto all_done = [&] {
     return std::all_of(operations.begin(), operations.end(), [](const CollectiveOperation& o) { return o.done(); });
   };
-  if (!job.drive(all_done)) return false;
+  if (!job.drive(all_done)) {
+    UNSCOPED_INFO("nothing happens any more, at " << job.world.now_ns() << " ns");
+    return false;
+  }
   const int64_t ranks_sum = static_cast<int64_t>(size) * (size - 1) / 2 * 1000;
   for (uint32_t r = 0; r < size; ++r) {
-    if (!operations[r].result().ok()) return false;
+    if (!operations[r].result().ok()) {
+      UNSCOPED_INFO("rank " << r << ": " << operations[r].result().message());
+      return false;
+    }
     for (size_t i = 0; i < count; ++i)
-      if (values[r][i] != ranks_sum + static_cast<int64_t>(i * size)) return false;
+      if (values[r][i] != ranks_sum + static_cast<int64_t>(i * size)) {
+        UNSCOPED_INFO("rank " << r << ", element " << i << ": " << values[r][i]);
+        return false;
+      }
   }
   return true;
 }

@@ -62,6 +62,7 @@ struct Ticket {
   uint64_t bytes = 0;
   uint32_t peer = 0;  ///< world rank
   bool posted = false;
+  bool receives = false;
 };
 
 /// A Program made ready to run on a communicator: channels open, staging and tickets allocated, look-up tables built. Runs one

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "schedule/builder.hpp"
+
+namespace tutti {
+namespace {
+
+PlanRequest request(uint32_t rank, uint32_t size) {
+  PlanRequest request;
+  request.shape = Shape::flat(size);
+  request.rank = rank;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("the builder's words are cases of the one verb") {
+  ScheduleBuilder plan(Collective::allreduce, request(1, 3));
+  const LaneBuilder lane = plan.lane(64);
+  const Slice part = block(2, 3);
+  lane.send(2, input(part));
+  lane.recv(0, output(part));
+  lane.recv_reduce(0, input(part), output(part)).finalize();
+  lane.reduce_forward(0, input(part), 2);
+  lane.forward(0, output(part), {2});
+  lane.signal(2);
+  lane.await_signal(0);
+  const Schedule schedule = plan.take();
+
+  CHECK(schedule.collective == Collective::allreduce);
+  CHECK(schedule.rank == 1);
+  CHECK(schedule.size == 3);
+  REQUIRE(schedule.lanes.size() == 1);
+  CHECK(schedule.lanes[0].segment_bytes == 64);
+  const std::vector<Step> expected = {
+      {{input(part)}, {message(2, part)}, 0, false},
+      {{message(0, part)}, {output(part)}, 0, false},
+      {{message(0, part), input(part)}, {output(part)}, 0, true},
+      {{message(0, part), input(part)}, {message(2, part)}, 0, false},
+      {{message(0, part)}, {output(part), message(2, part)}, 0, false},
+      {{input(kSignal)}, {message(2, kSignal)}, 0, false},
+      {{message(0, kSignal)}, {output(kSignal)}, 0, false},
+  };
+  CHECK(schedule.lanes[0].steps == expected);
+}
+
+TEST_CASE("at() lags a step and leaves the lane as it is") {
+  ScheduleBuilder plan(Collective::allreduce, request(0, 2));
+  const LaneBuilder lane = plan.lane();
+  lane.at(3).send(1, input());
+  lane.copy(input(), output());
+  const Schedule schedule = plan.take();
+  CHECK(schedule.lanes[0].steps[0].lag == 3);
+  CHECK(schedule.lanes[0].steps[1].lag == 0);
+}
+
+TEST_CASE("lanes stay valid while others are added") {
+  ScheduleBuilder plan(Collective::allreduce, request(0, 2));
+  const LaneBuilder first = plan.lane();
+  for (int n = 0; n < 20; ++n) plan.lane();
+  first.copy(input(), output()).finalize();
+  const Schedule schedule = plan.take();
+  REQUIRE(schedule.lanes.size() == 21);
+  REQUIRE(schedule.lanes[0].steps.size() == 1);
+  CHECK(schedule.lanes[0].steps[0].finalize);
+}
+
+}  // namespace tutti

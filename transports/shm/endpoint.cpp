@@ -27,7 +27,7 @@ Endpoint::~Endpoint() {
   if (desk_.hall() != nullptr) desk_.hall()->settle(nullptr);
   stop_setup();
   if (share_) share_->node->depart(share_->self, RankState::kLeft);
-  for (Channel* channel : channels_) delete channel;
+  for (const auto& [key, channel] : channels_) delete channel;
 }
 
 Peer* Endpoint::find(uint32_t rank) {
@@ -79,37 +79,51 @@ tutti_status_t Endpoint::channel_open(uint32_t rank, uint64_t id, bool sends, Ch
   Peer* peer = find(rank);
   if (peer == nullptr) return rank >= size_ ? TUTTI_ERR_RANK : TUTTI_ERR_UNSUPPORTED;
   if (sends ? peer->state != Peer::State::kAlive : peer->state == Peer::State::kFailed) return TUTTI_ERR_PEER_FAILED;
+  const auto [entry, is_new] = channels_.try_emplace({peer->index, id, sends}, nullptr);
+  if (!is_new) return TUTTI_ERR_ARGUMENT;  // it is open
+  tutti_status_t status = TUTTI_ERR_MEMORY;
+  try {
+    status = make_channel(*peer, id, sends, entry->second);
+  } catch (const std::bad_alloc&) {
+    // Told below, like any other failure.
+  }
+  if (status == TUTTI_OK) {
+    *channel = entry->second;
+  } else {
+    channels_.erase(entry);
+  }
+  return status;
+}
+
+tutti_status_t Endpoint::make_channel(Peer& peer, uint64_t id, bool sends, Channel*& channel) {
   auto made = std::make_unique<Channel>();
   made->endpoint = this;
-  made->peer = peer;
+  made->peer = &peer;
+  made->id = id;
   if (sends) {
     free_closed();
-    made->sender = std::make_unique<Sender>(*share_, peer->index);
-    if (const Outcome opened = made->sender->open({peer->index, false, id}); !opened.ok()) {
-      host_.log(TUTTI_LOG_INFO, "no channel to " + rank_text(rank) + ": " + opened.text);
+    made->sender = std::make_unique<Sender>(*share_, peer.index);
+    if (const Outcome opened = made->sender->open({peer.index, false, id}); !opened.ok()) {
+      host_.log(TUTTI_LOG_INFO, "no channel to " + rank_text(peer.rank) + ": " + opened.text);
       return opened.status;
     }
   } else {
     const RingKey key{share_->self, false, id};
-    made->receiver = std::make_unique<Receiver>(*share_, peer->index, key);
+    made->receiver = std::make_unique<Receiver>(*share_, peer.index, key);
     // Earlier uses of the id that we closed before the writer opened them are still to come.
     const auto orphan =
-        std::find_if(orphans_.begin(), orphans_.end(), [&](const Orphan& o) { return o.writer == peer->index && o.key == key; });
+        std::find_if(orphans_.begin(), orphans_.end(), [&](const Orphan& o) { return o.writer == peer.index && o.key == key; });
     if (orphan != orphans_.end()) {
       made->receiver->skip(orphan->uses);
       orphans_.erase(orphan);
     }
   }
-  made->place = channels_.size();
-  channels_.push_back(made.get());
-  *channel = made.release();
+  channel = made.release();
   return TUTTI_OK;
 }
 
 void Endpoint::channel_close(Channel* channel) {
-  channels_[channel->place] = channels_.back();
-  channels_[channel->place]->place = channel->place;
-  channels_.pop_back();
+  channels_.erase({channel->peer->index, channel->id, channel->sender != nullptr});
   const Peer& peer = *channel->peer;
   if (channel->sender) {
     channel->sender->close();

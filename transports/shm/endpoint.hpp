@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "desk.hpp"
@@ -32,7 +33,7 @@ struct tutti_tp_channel {
   tutti::shm::Peer* peer = nullptr;
   std::unique_ptr<tutti::shm::Sender> sender;
   std::unique_ptr<tutti::shm::Receiver> receiver;
-  size_t place = 0;  ///< in the endpoint's list
+  uint64_t id = 0;
 };
 
 namespace tutti::shm {
@@ -71,6 +72,7 @@ class Endpoint {
   tutti_status_t counter(uint32_t index, const char** name, uint64_t* value) const;
 
  private:
+  using ChannelKey = std::tuple<uint32_t, uint64_t, bool>;  ///< node index, id, we send
   /// Closed by us before the writer opened its end: to be closed once it does.
   struct Orphan {
     uint32_t writer;
@@ -90,6 +92,7 @@ class Endpoint {
   void enter(std::shared_ptr<Node> node);
   void stop_setup();
 
+  tutti_status_t make_channel(Peer& peer, uint64_t id, bool sends, Channel*& channel);
   Peer* find(uint32_t rank);
   const Peer* find(uint32_t rank) const { return const_cast<Endpoint*>(this)->find(rank); }
   void watch_kernel();
@@ -131,10 +134,10 @@ class Endpoint {
 
   // life
   std::unique_ptr<Share> share_;  ///< nullptr: no peer can be reached
-  std::vector<Peer> peers_;       ///< by node index
-  std::vector<Channel*> channels_;
-  std::vector<std::unique_ptr<Sender>> closed_;  ///< closed by us and not yet by the reader
-  std::vector<Orphan> orphans_;
+  std::pmr::vector<Peer> peers_;  ///< by node index
+  std::pmr::map<ChannelKey, Channel*> channels_;
+  std::pmr::vector<std::unique_ptr<Sender>> closed_;  ///< closed by us and not yet by the reader
+  std::pmr::vector<Orphan> orphans_;
   std::vector<Departure> departures_;  ///< to be told to the host
   uint64_t seen_attention_ = 0;
   uint64_t next_watch_ns_ = 0;

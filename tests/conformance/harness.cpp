@@ -168,9 +168,9 @@ bool Job::sleep(uint32_t rank, const std::function<bool()>& finished, int timeou
   if (tp().progress(endpoints_[rank]) == 0 && !finished()) {
     pollfd one = {fd, POLLIN, 0};
     woken = ::poll(&one, 1, timeout_ms) == 1;
-    tp().progress(endpoints_[rank]);
   }
   tp().disarm(endpoints_[rank]);
+  tp().progress(endpoints_[rank]);
   return woken;
 }
 

@@ -130,6 +130,40 @@ TEST_CASE("an armed descriptor sleeps while nothing happens, and wakes for whate
   }
 }
 
+TEST_CASE("progress clears the descriptor, armed or not", "[waiting]") {
+  if ((tp().caps & TUTTI_TP_CAP_MUST_POLL) != 0) {
+    Job job;
+    CHECK(tp().fd(job[0]) == -1);
+    return;
+  }
+  for (const Carrier carrier : Job().carriers()) {
+    INFO(name(carrier));
+    Job job;
+    Lane lane(job, 0, 1, 1, carrier);
+    REQUIRE(lane.deliver(pattern(8, 0)));
+    job.progress_times(50);
+    REQUIRE(settle_armed(job, 1));
+    job.leave_alone(1);
+    for (int round = 0; round < 5; ++round) {
+      REQUIRE(lane.try_send(pattern(8, 1)) == TUTTI_OK);
+      REQUIRE(job.until([&] { return readable(job, 1, 0); }, 5));
+      // The host never calls progress but while it is armed.
+      uint32_t turns = 0;
+      do {
+        job.progress(1);
+        Bytes got;
+        lane.try_receive(&got);
+        job.host(1).in_call = true;
+        tp().disarm(job[1]);
+        tp().arm(job[1]);
+        job.host(1).in_call = false;
+        job.progress(1);
+      } while (readable(job, 1, 0) && ++turns < 20);
+      CHECK(turns < 20);
+    }
+  }
+}
+
 TEST_CASE("room that becomes free wakes a sender that was held back", "[waiting]") {
   for (const Carrier carrier : Job().carriers()) {
     INFO(name(carrier));

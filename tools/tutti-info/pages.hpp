@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "schedule/algorithm.hpp"
+
+/// The subcommands of tutti-info. Each gives the text that main prints; none prints by itself.
+namespace tutti::info {
+
+enum class Format : uint8_t { text, markdown, json };
+
+/// `library_version` is that of the library that is loaded.
+std::string overview(const Config& config, const std::string& library_version);
+/// Markdown: the reference page docs/settings.md, without the values that are set here.
+std::string config_page(const Config& config, Format format);
+std::string algorithms_page();
+std::string counters_page();
+std::string errors_page();
+
+/// Which network the choice of an algorithm assumes.
+enum class Network : uint8_t { within_node, between_nodes };
+/// The library's own numbers.
+CostModel cost_model(Network network);
+
+struct SelectRequest {
+  Collective collective = Collective::allreduce;
+  uint32_t rank_count = 1;
+  std::string algorithm;  // text of an override; "": chosen
+  Network network = Network::within_node;
+};
+Result<std::string> select_page(const SelectRequest& request);
+
+enum class Lowering : uint8_t { none, messages, slots };
+
+struct ScheduleRequest {
+  SelectRequest select;
+  uint64_t bytes = 0;
+  uint32_t root = 0;
+  bool in_place = false;
+  std::optional<uint32_t> rank;  // only this one
+  bool dot = false;
+  bool verify = false;
+  Lowering lowering = Lowering::none;
+};
+Result<std::string> schedule_page(const ScheduleRequest& request);
+
+Result<Collective> parse_collective(std::string_view text);
+
+}  // namespace tutti::info

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+// What lies behind a collective: the algorithms, the choice among them, and the schedule that comes out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/types.hpp"
+#include "pages.hpp"
+#include "schedule/print.hpp"
+#include "schedule/verify.hpp"
+#include "select/select.hpp"
+
+namespace tutti::info {
+namespace {
+
+constexpr uint32_t kMaxRanks = 100'000;
+constexpr uint32_t kMaxRanksPrinted = 16;   // without --rank
+constexpr uint32_t kMaxRanksVerified = 64;  // the verifier's work grows with the square
+constexpr uint64_t kSlotBytes = 65536;      // the default of the setting shm_slot_bytes
+
+std::string restrictions(const AlgorithmInfo& algorithm) {
+  std::string text;
+  const auto add = [&](const std::string& one) { text += (text.empty() ? "" : ", ") + one; };
+  if (algorithm.min_ranks > 1) add(fmt::format("at least {} ranks", algorithm.min_ranks));
+  if (algorithm.max_ranks != UINT32_MAX) add(fmt::format("at most {} ranks", algorithm.max_ranks));
+  if (algorithm.power_of_two_only) add("powers of two only");
+  if (algorithm.rank_ordered) add("folds in rank order");
+  return text;
+}
+
+std::string parameter_text(const ParameterInfo& parameter) {
+  const auto value = [&](uint64_t number) { return parameter.bytes ? format_bytes(number) : fmt::format("{}", number); };
+  return fmt::format("{} (default {}, {} to {}): {}", std::string(parameter.name), value(parameter.default_value),
+                     value(parameter.min), parameter.max == UINT64_MAX ? "any" : value(parameter.max),
+                     std::string(parameter.doc));
+}
+
+Result<std::vector<SelectionRow>> table_for(const SelectRequest& request) {
+  if (request.rank_count == 0 || request.rank_count > kMaxRanks) {
+    return error(TUTTI_ERR_ARGUMENT, "--ranks: {} is not from 1 to {}", request.rank_count, kMaxRanks);
+  }
+  return selection_table(request.collective, Shape::flat(request.rank_count), request.algorithm, cost_model(request.network));
+}
+
+std::string network_text(Network network) {
+  return network == Network::within_node ? "all ranks on one node" : "one rank a node";
+}
+
+struct Job {
+  const AlgorithmInfo* algorithm;
+  Parameters parameters;
+  std::vector<Schedule> schedules;  // of the ranks wanted
+};
+
+Schedule build_one(const Job& job, const ScheduleRequest& request, uint32_t rank) {
+  PlanRequest plan;
+  plan.shape = Shape::flat(request.select.rank_count);
+  plan.rank = rank;
+  plan.root = request.root;
+  plan.in_place = request.in_place;
+  plan.parameters = job.parameters;
+  return job.algorithm->build(plan);
+}
+
+void build_all(Job& job, const ScheduleRequest& request) {
+  for (uint32_t rank = 0; rank < request.select.rank_count; ++rank) job.schedules.push_back(build_one(job, request, rank));
+}
+
+Status check_request(const ScheduleRequest& request) {
+  const uint32_t ranks = request.select.rank_count;
+  if (request.root >= ranks) return error(TUTTI_ERR_RANK, "--root: there are ranks 0 to {}", ranks - 1);
+  if (request.rank && *request.rank >= ranks) return error(TUTTI_ERR_RANK, "--rank: there are ranks 0 to {}", ranks - 1);
+  if (request.dot && request.lowering != Lowering::none)
+    return error(TUTTI_ERR_ARGUMENT, "--dot shows schedules: drop --lowered");
+  if (request.dot && request.rank) return error(TUTTI_ERR_ARGUMENT, "--dot shows all ranks: drop --rank");
+  if (request.verify && ranks > kMaxRanksVerified) {
+    return error(TUTTI_ERR_ARGUMENT, "--verify: at most {} ranks, not {}", kMaxRanksVerified, ranks);
+  }
+  if ((request.dot || !request.rank) && ranks > kMaxRanksPrinted) {
+    return error(TUTTI_ERR_ARGUMENT, "{} ranks are too many to print at once (at most {}): choose one with --rank", ranks,
+                 kMaxRanksPrinted);
+  }
+  return Status();
+}
+
+std::string print_rank(const ScheduleRequest& request, const Schedule& schedule) {
+  if (request.lowering == Lowering::none) return print_text(schedule);
+  const Carrier carrier = request.lowering == Lowering::slots ? Carrier::slots : Carrier::messages;
+  return print_text(lower(schedule, uniform_pairs(schedule.size, carrier, kSlotBytes, 1)[schedule.rank]));
+}
+
+Result<std::string> verdict_of(const ScheduleRequest& request, const Job& job) {
+  Call call;
+  call.element_bytes = 4;
+  // A few elements a rank: the verifier follows each one. More of them would only repeat what these do.
+  call.count = std::min<uint64_t>(request.bytes / call.element_bytes, uint64_t{request.select.rank_count} * 3 + 1);
+  call.root = request.root;
+  call.in_place = request.in_place;
+  call.rank_ordered = job.algorithm->rank_ordered;
+  if (const Status verdict = verify(job.schedules, call); !verdict.ok()) return verdict;
+  return fmt::format("verified: right for {} elements, lowered to messages, slots and mixed pairs\n", call.count);
+}
+
+}  // namespace
+
+CostModel cost_model(Network network) {
+  // As lib/comm has them: the library's choices, and so these pages, use the same numbers on every machine.
+  CostModel model;
+  const bool near = network == Network::within_node;
+  model.latency_ns = near ? 400 : 8000;
+  model.ns_per_byte = near ? 0.15 : 0.5;
+  model.reduce_ns_per_byte = 0.1;
+  return model;
+}
+
+Result<Collective> parse_collective(std::string_view text) {
+  std::string known;
+  for (uint32_t i = 0; i < kCollectiveCount; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    if (name(collective) == text) return collective;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", std::string(name(collective)));
+  }
+  return error(TUTTI_ERR_ARGUMENT, "'{}' is no collective with a schedule; known are {}", std::string(text), known);
+}
+
+std::string algorithms_page() {
+  std::string text;
+  for (const AlgorithmInfo* algorithm : all_algorithms()) {
+    text += fmt::format("{} {}\n    {}\n", std::string(name(algorithm->collective)), std::string(algorithm->name),
+                        std::string(algorithm->summary));
+    if (const std::string limits = restrictions(*algorithm); !limits.empty()) text += fmt::format("    {}\n", limits);
+    for (const ParameterInfo& parameter : algorithm->parameters) text += fmt::format("    {}\n", parameter_text(parameter));
+    text += fmt::format("    Source: {}\n", std::string(algorithm->source));
+  }
+  return text + "To force one: the setting of the collective's name, as TUTTI_ALLREDUCE=ring:segment_bytes=256K\n";
+}
+
+Result<std::string> select_page(const SelectRequest& request) {
+  const auto table = table_for(request);
+  if (!table.ok()) return table.status();
+  std::string text =
+      fmt::format("{}, {} ranks, {}\n", std::string(name(request.collective)), request.rank_count, network_text(request.network));
+  for (const SelectionRow& row : *table) {
+    const std::string limit = row.up_to_bytes == UINT64_MAX ? "any size" : "up to " + format_bytes(row.up_to_bytes);
+    const Choice& choice = row.choice;
+    text += fmt::format("  {:<14} {}\n      {}\n", limit, describe(*choice.algorithm, choice.parameters), choice.reason);
+  }
+  return text;
+}
+
+Result<std::string> schedule_page(const ScheduleRequest& request) {
+  const auto table = table_for(request.select);
+  if (!table.ok()) return table.status();
+  TUTTI_TRY(check_request(request));
+  const Choice& choice = select(*table, request.bytes).choice;
+  Job job{choice.algorithm, choice.parameters, {}};
+  if (request.verify || request.dot || !request.rank) {
+    build_all(job, request);
+  }
+  if (request.dot) return print_dot(job.schedules);
+  const CostModel model = cost_model(request.select.network);
+  const double cost_ns =
+      choice.algorithm->cost_ns(Shape::flat(request.select.rank_count), request.bytes, choice.parameters, model);
+  std::string text =
+      fmt::format("{} of {} on {} ranks: {}\n  why: {}\n  predicted, {}: {}\n", std::string(name(request.select.collective)),
+                  format_bytes(request.bytes), request.select.rank_count, describe(*choice.algorithm, choice.parameters),
+                  choice.reason, network_text(request.select.network), format_duration_ns(static_cast<uint64_t>(cost_ns)));
+  if (request.verify) {
+    Result<std::string> verdict = verdict_of(request, job);
+    if (!verdict.ok()) return verdict.status();
+    text += *verdict;
+  }
+  if (request.rank) return text + print_rank(request, build_one(job, request, *request.rank));
+  for (const Schedule& schedule : job.schedules) text += print_rank(request, schedule);
+  return text;
+}
+
+}  // namespace tutti::info

@@ -236,7 +236,8 @@ bool StoreServer::State::handle(uint64_t token, Connection& connection, const Fr
 
 void StoreServer::State::refuse(Connection& connection, const Status& why) {
   ++strangers;
-  if (!options.log || (strangers > kLoggedStrangers && (strangers & (strangers - 1)) != 0)) return;
+  const bool ours = why.code() == TUTTI_ERR_VERSION;  // a rank, whose trouble is worth every line
+  if (!options.log || (!ours && strangers > kLoggedStrangers && (strangers & (strangers - 1)) != 0)) return;
   options.log->warn("closed a connection from {}: {}{}", connection.stream->peer_text(), why.message(),
                     strangers > kLoggedStrangers ? fmt::format(" ({} of this kind so far)", strangers) : "");
 }

@@ -60,23 +60,19 @@ std::string ProcessRank::hear() {
 }
 
 bool ProcessRank::until(const std::function<bool()>& condition, double seconds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    if (tp().progress(endpoint_) == 0) ::poll(nullptr, 0, 0);
-  }
-  return true;
+  return wait(condition, seconds, 5);  // it may wait for something that wakes nobody
 }
 
-bool ProcessRank::sleep_until(const std::function<bool()>& condition, double seconds) {
+bool ProcessRank::sleep_until(const std::function<bool()>& condition, double seconds) { return wait(condition, seconds, 5000); }
+
+bool ProcessRank::wait(const std::function<bool()>& condition, double seconds, int nap_ms) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   const int fd = tp().fd(endpoint_);
-  if (fd < 0) return until(condition, seconds);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     tp().arm(endpoint_);
     pollfd one = {fd, POLLIN, 0};
-    if (tp().progress(endpoint_) == 0 && !condition()) ::poll(&one, 1, 1000);
+    if (tp().progress(endpoint_) == 0 && !condition()) ::poll(&one, 1, nap_ms);
     tp().disarm(endpoint_);
     tp().progress(endpoint_);
   }

@@ -19,9 +19,9 @@ class ProcessRank {
   /// Numbered messages both ways on every carrier; "" or what went wrong. Both ranks call it.
   std::string exchange_with(uint32_t peer, uint32_t count);
   tutti_status_t notify(uint32_t peer, const std::string& text);
-  /// Drives this endpoint.
+  /// Drives this endpoint, asleep for moments.
   bool until(const std::function<bool()>& condition, double seconds = 20);
-  /// The same, asleep on the descriptor whenever nothing happens.
+  /// The same, with nothing to wake it but its descriptor.
   bool sleep_until(const std::function<bool()>& condition, double seconds);
   void say(const std::string& word) const;
   /// Waits for a word of the parent, driving the endpoint meanwhile.
@@ -32,6 +32,7 @@ class ProcessRank {
   uint32_t size = 0;
 
  private:
+  bool wait(const std::function<bool()>& condition, double seconds, int nap_ms);
   std::string start(const uint8_t job_id[16]);
   std::string exchange(uint32_t peer, uint32_t count, bool slots, uint64_t slot_bytes);
 

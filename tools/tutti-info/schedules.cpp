@@ -166,7 +166,7 @@ Result<std::string> schedule_page(const ScheduleRequest& request) {
   std::string text =
       fmt::format("{} of {} on {} ranks: {}\n  why: {}\n  predicted, {}: {}\n", std::string(name(request.select.collective)),
                   format_bytes(request.bytes), request.select.rank_count, describe(*choice.algorithm, choice.parameters),
-                  choice.reason, network_text(request.select.network), format_duration_ns(static_cast<uint64_t>(cost_ns)));
+                  choice.reason, network_text(request.select.network), fmt::format("{:.1f} us", cost_ns / 1000));
   if (request.verify) {
     Result<std::string> verdict = verdict_of(request, job);
     if (!verdict.ok()) return verdict.status();

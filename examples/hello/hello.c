@@ -1,22 +1,23 @@
 /* SPDX-FileCopyrightText: The Tutti authors
  * SPDX-License-Identifier: Apache-2.0 */
+
 #include <stdio.h>
 #include <tutti/tutti.h>
 
-static int failed(const char* call) {
-  fprintf(stderr, "%s: %s\n", call, tutti_last_error());
+static int failed(const char* what) {
+  fprintf(stderr, "%s: %s\n", what, tutti_last_error());
   return 1;
 }
 
 int main(void) {
   tutti_comm_t comm;
-  int rank, size;
+  int rank = 0, size = 0;
   if (tutti_comm_create(NULL, &comm) != TUTTI_OK) return failed("create");
-  if (tutti_comm_rank(comm, &rank) != TUTTI_OK || tutti_comm_size(comm, &size) != TUTTI_OK) return failed("rank");
-
-  float value = (float)(rank + 1), sum = 0;
-  if (tutti_allreduce(comm, &value, &sum, 1, TUTTI_FLOAT32, TUTTI_SUM) != TUTTI_OK) return failed("allreduce");
-  printf("rank %d of %d: the sum is %g\n", rank, size, (double)sum);
-
-  return tutti_comm_destroy(comm) == TUTTI_OK ? 0 : failed("destroy");
+  tutti_comm_rank(comm, &rank);
+  tutti_comm_size(comm, &size);
+  double sum = rank + 1;
+  if (tutti_allreduce(comm, TUTTI_IN_PLACE, &sum, 1, TUTTI_FLOAT64, TUTTI_SUM) != TUTTI_OK) return failed("allreduce");
+  printf("rank %d of %d: the sum of 1..%d is %g\n", rank, size, size, sum);
+  tutti_comm_destroy(comm);
+  return 0;
 }

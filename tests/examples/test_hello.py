@@ -16,10 +16,10 @@ def lines(*command):
 
 class Hello(unittest.TestCase):
     def test_alone(self):
-        self.assertEqual(lines(HELLO), ["rank 0 of 1: the sum is 1"])
+        self.assertEqual(lines(HELLO), ["rank 0 of 1: the sum of 1..1 is 1"])
 
     def test_three_ranks(self):
-        self.assertEqual(lines(TUTTIRUN, "-np", "3", HELLO), [f"rank {rank} of 3: the sum is 6" for rank in range(3)])
+        self.assertEqual(lines(TUTTIRUN, "-np", "3", HELLO), [f"rank {rank} of 3: the sum of 1..3 is 6" for rank in range(3)])
 
     def test_an_environment_that_contradicts_itself_is_told(self):
         done = subprocess.run([HELLO], capture_output=True, text=True, timeout=60, check=False,

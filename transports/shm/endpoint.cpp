@@ -284,25 +284,30 @@ uint32_t Endpoint::look_around() {
   return taken + 1;
 }
 
-/// Asks the kernel: were we woken, has a process ended?
-void Endpoint::watch_kernel() {
+/// Asks the kernel: were we woken, has a process ended? Returns how often we were woken.
+uint32_t Endpoint::watch_kernel() {
   const Node& node = *share_->node;
+  uint64_t rings = 0;
   epoll_event events[16];
   const int count = ::epoll_wait(epoll_.get(), events, 16, 0);
-  look_ = count == 16;
   for (int i = 0; i < count; ++i) {
     if (events[i].data.u64 >= node.watches.size()) {
-      if (armed_) continue;
-      uint64_t value = 0;
-      if (::read(node.bells[share_->self].get(), &value, sizeof value) == sizeof value) bell_rung_ = false;
+      if (::read(node.bells[share_->self].get(), &rings, sizeof rings) == sizeof rings) rings_due_ -= static_cast<int64_t>(rings);
       continue;
     }
     const Watch& watch = node.watches[events[i].data.u64];
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watch.fd.get(), nullptr);
     for (const uint32_t index : node.roster.processes[watch.process]) node.depart(index, RankState::kDead);
   }
-  // Who clears our flag writes the eventfd a moment later.
-  if (bell_rung_ && !armed_) look_ = true;
+  // Still armed: the next one has to ring again. What happened in between, the host sees as progress counts as an event.
+  std::atomic<uint32_t>& sleeping = bell().sleeping;
+  if (armed_ && sleeping.load(std::memory_order_relaxed) == 0) {
+    sleeping.exchange(1, std::memory_order_seq_cst);
+    ++rings_due_;
+    rings = std::max<uint64_t>(rings, 1);
+  }
+  look_ = count == 16 || rings_due_ > 0;
+  return static_cast<uint32_t>(rings);
 }
 
 uint32_t Endpoint::deliver() {
@@ -325,9 +330,9 @@ uint32_t Endpoint::progress() {
       look_ = true;
     }
   }
-  if (look_) [[unlikely]]
-    watch_kernel();
   uint32_t events = 0;
+  if (look_ || armed_) [[unlikely]]
+    events += watch_kernel();
   if (const uint64_t attention = bell().attention.load(std::memory_order_acquire); attention != seen_attention_) [[unlikely]] {
     seen_attention_ = attention;
     events += look_around();
@@ -344,14 +349,15 @@ void Endpoint::arm() {
   // What came before the flag was up rang no bell.
   if (bell().attention.load(std::memory_order_seq_cst) != seen_attention_ || !departures_.empty()) {
     share_->node->write_bell(share_->self);
-    bell_rung_ = true;
+    ++rings_due_;
   }
 }
 
 void Endpoint::disarm() {
   if (!armed_) return;
   armed_ = false;
-  if (bell().sleeping.exchange(0, std::memory_order_seq_cst) == 0) bell_rung_ = true;
+  // Who takes the flag down writes our eventfd, if not yet then a moment later.
+  if (bell().sleeping.exchange(0, std::memory_order_seq_cst) == 0) ++rings_due_;
   look_ = true;
 }
 

@@ -95,7 +95,7 @@ class Endpoint {
   tutti_status_t make_channel(Peer& peer, uint64_t id, bool sends, Channel*& channel);
   Peer* find(uint32_t rank);
   const Peer* find(uint32_t rank) const { return const_cast<Endpoint*>(this)->find(rank); }
-  void watch_kernel();
+  uint32_t watch_kernel();
   uint32_t look_around();
   uint32_t take_notices(Peer& peer);
   uint32_t take_flagged_notices();
@@ -143,9 +143,9 @@ class Endpoint {
   uint64_t next_watch_ns_ = 0;
   uint32_t quiet_ = 0;
   uint64_t notices_sent_ = 0;
+  int64_t rings_due_ = 0;  ///< writes to our eventfd that we know of and have not read
   bool armed_ = false;
-  bool bell_rung_ = false;  ///< our eventfd was or is about to be written
-  bool look_ = false;       ///< the kernel may have something for us
+  bool look_ = false;  ///< the kernel may have something for us
 };
 
 }  // namespace tutti::shm

@@ -15,6 +15,7 @@ namespace {
 
 /// Connections that have not proved anything yet; beyond, the oldest goes, so that strangers cannot lock out the job.
 constexpr size_t kMaxStrangers = 64;
+constexpr int kAcceptsAtOnce = 256;
 
 struct Visit {
   explicit Visit(Fd socket) : wire{std::move(socket)} {}
@@ -81,7 +82,7 @@ class Leader final : public Gathering {
 };
 
 void Leader::accept_all() {
-  for (;;) {
+  for (int i = 0; i < kAcceptsAtOnce; ++i) {
     Fd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     if (!socket) {
       if (errno == EINTR || errno == ECONNABORTED) continue;

@@ -362,3 +362,25 @@ TEST_CASE("ends: a hundred jobs leave no descriptor and no memory") {
   }
   CHECK(open_descriptors() == before);
 }
+
+TEST_CASE("waiting: progress clears the descriptor of a host that stays armed, and the next event rings again") {
+  Job job;
+  auto* out = job[0].channel(1, 1, TUTTI_TP_SEND);
+  auto* in = job[1].channel(0, 1, TUTTI_TP_RECV);
+  job.progress();
+  tp().arm(job[1].endpoint());
+  for (int round = 0; round < 5; ++round) {
+    REQUIRE(job[0].send(out, "x"));
+    REQUIRE(readable(job[1]));
+    CHECK(job[1].progress() > 0);
+    CHECK(!readable(job[1]));
+    CHECK(job[1].progress() == 0);
+    CHECK(job[1].receive(in) == "x");
+  }
+  CHECK(job[0].counter("bells_rung") == 5);
+  REQUIRE(tp().notify(job[0].endpoint(), 1, "n", 1) == TUTTI_OK);
+  CHECK(readable(job[1]));
+  CHECK(job[1].progress() > 0);
+  CHECK(!readable(job[1]));
+  CHECK(job[1].host().notices.size() == 1);
+}

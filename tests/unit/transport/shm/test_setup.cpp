@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From open to links, with and without trouble.
 #include <dirent.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -323,5 +324,55 @@ TEST_CASE("set-up: nothing appears in /dev/shm") {
     rank.channel(1 - rank.rank(), 1, TUTTI_TP_SEND);
     return count() == before ? "" : "something did";
   });
+  CHECK(results == std::vector<std::string>(2));
+}
+
+TEST_CASE("set-up: a socket that cannot be reached makes no link, on neither side, and nobody hangs") {
+  Options options;
+  options.settings["connect_timeout"] = "300000000";
+  const auto results = run_processes(
+      options,
+      [&](Rank& rank, Board& board) -> std::string {
+        // What a rank in another network namespace would see, if its node key did not tell already.
+        if (rank.rank() == 1) {
+          while (board.arrived.load() < 1) {
+          }
+          shm::Address unseen = decode(std::string(board.addresses[0], board.address_bytes[0]));
+          unseen.incarnation[0] ^= 1;
+          std::memcpy(board.addresses[0], &unseen, sizeof unseen);
+        }
+        if (const std::string failure = meet(rank, board, options); !failure.empty()) return failure;
+        return rank.link(1 - rank.rank()) == TUTTI_ERR_UNSUPPORTED ? "" : "linked";
+      },
+      false);
+  CHECK(results == std::vector<std::string>(2));
+}
+
+TEST_CASE("set-up: another namespace or user is another node") {
+  enum Change { kNetwork, kUser, kUserLater };
+  const int change = GENERATE(kNetwork, kUser, kUserLater);
+  Options options;
+  options.settings["connect_timeout"] = "300000000";
+  const auto results = run_processes(
+      options,
+      [&](Rank& first, Board& board) -> std::string {
+        if (first.rank() == 1) {
+          const bool changed = change == kNetwork ? ::unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 : ::seteuid(65534) == 0;
+          board.flags[0].store(changed ? 2 : 1);
+        }
+        // Opened anew, so that its address tells of the change; kUserLater: only the kernel does.
+        Rank again(first.rank(), options);
+        Rank& rank = change == kUserLater ? first : again;
+        if (const std::string failure = meet(rank, board, options); !failure.empty()) return failure;
+        // Where the change was not permitted, the two are still one node.
+        const tutti_status_t expected = board.flags[0].load() == 2 ? TUTTI_ERR_UNSUPPORTED : TUTTI_OK;
+        if (rank.link(1 - rank.rank()) != expected) return "link: " + std::to_string(rank.link(1 - rank.rank()));
+        if (expected == TUTTI_ERR_UNSUPPORTED && change == kUserLater && rank.rank() == 0 &&
+            !rank.host().logged("another user")) {
+          return "the refusal was not logged";
+        }
+        return "";
+      },
+      false);
   CHECK(results == std::vector<std::string>(2));
 }

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Tutti authors
+# SPDX-License-Identifier: Apache-2.0
+"""test_tutti_info.py TUTTI_INFO SOURCE_ROOT"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+TUTTI_INFO, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
+
+
+def info(*arguments, **variables):
+    """(exit code, standard output, standard error); no TUTTI_ variable but those given."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TUTTI_")}
+    done = subprocess.run(
+        [TUTTI_INFO, *arguments], capture_output=True, text=True, timeout=50, check=False, env={**environment, **variables})
+    return done.returncode, done.stdout, done.stderr
+
+
+class TuttiInfo(unittest.TestCase):
+    def page(self, *arguments, **variables):
+        code, out, err = info(*arguments, **variables)
+        self.assertEqual((code, err), (0, ""), out)
+        return out
+
+    def refused(self, *arguments):
+        code, out, err = info(*arguments)
+        self.assertEqual((code, out), (2, ""), err)
+        self.assertTrue(err.startswith("tutti-info: "), err)
+        return err
+
+    def test_overview(self):
+        text = self.page()
+        header = (ROOT / "lib/include/tutti/tutti.h").read_text(encoding="utf-8")
+        version = ".".join(re.search(rf"TUTTI_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH"))
+        self.assertIn(f"Tutti {version} ", text)
+        self.assertEqual(self.page("version"), version + "\n")
+        self.assertRegex(text, r"kernels +(avx2|sse4|scalar) ")
+        self.assertRegex(text, r"transports +\w")
+        self.assertIn("rank 3 of 8", self.page(TUTTI_RANK="3", TUTTI_SIZE="8"))
+        self.assertIn("spin = 10us", self.page(TUTTI_SPIN="10us"))
+
+    def test_reference_page_is_up_to_date(self):
+        written = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
+        self.assertEqual(written, self.page("config", "--markdown"), "run: tutti-info config --markdown > docs/settings.md")
+        # It is about the settings, not about this machine.
+        self.assertEqual(written, self.page("config", "--markdown", TUTTI_SPIN="7us"))
+
+    def test_settings_and_where_they_come_from(self):
+        names = re.findall(r"^TUTTI_SETTING\((\w+),", (ROOT / "lib/base/include/base/settings.def").read_text(encoding="utf-8"), re.M)
+        settings = {one["name"]: one for one in json.loads(self.page("config", "--json", TUTTI_SPIN="7us"))}
+        self.assertEqual(list(settings), names)
+        self.assertEqual((settings["spin"]["value"], settings["spin"]["source"]), ("7us", "environment"))
+        self.assertEqual(settings["timeout"]["source"], "default")
+        self.assertEqual(settings["log_level"]["choices"].split("|")[0], "error")
+        text = self.page("config")
+        for name in names:
+            self.assertIn(f"\n{name} = ", "\n" + text)
+            self.assertIn("TUTTI_" + name.upper(), text)
+
+    def test_a_secret_is_not_shown(self):
+        for arguments in ((), ("config",), ("config", "--json")):
+            text = self.page(*arguments, TUTTI_SECRET="tell-nobody")
+            self.assertNotIn("tell-nobody", text)
+            self.assertIn("(hidden)", text)
+
+    def test_a_bad_environment_is_told(self):
+        for variables, told in (({"TUTTI_SPIM": "1us"}, "TUTTI_SPIN"), ({"TUTTI_SHM_SLOTS": "many"}, "many")):
+            code, out, err = info("config", **variables)
+            self.assertEqual(code, 1)
+            self.assertIn("spin = ", out)
+            self.assertIn(told, err)
+
+    def test_every_algorithm_is_listed(self):
+        text = self.page("algorithms")
+        files = sorted((ROOT / "algorithms").glob("*/*.cpp"))
+        self.assertGreater(len(files), 0)
+        for file in files:
+            self.assertIn(f"{file.parent.name} {file.stem}\n", text)
+
+    def test_choice(self):
+        text = self.page("select", "allreduce", "--ranks", "8")
+        self.assertIn("  any size ", text)
+        self.assertIn("predicted", text)
+        forced = self.page("select", "allreduce", "--ranks", "8", "--algorithm", "ring:segment_bytes=64K")
+        self.assertIn("ring:segment_bytes=64K", forced)
+        self.assertNotIn("up to", forced)
+        self.assertNotEqual(text, self.page("select", "allreduce", "--ranks", "8", "--between-nodes"))
+
+    def test_schedules(self):
+        ring = ("schedule", "allreduce", "--ranks", "4", "--bytes", "1M", "--algorithm", "ring")
+        one = self.page(*ring, "--rank", "2")
+        self.assertIn("rank 2 of 4", one)
+        self.assertNotIn("rank 1 of 4", one)
+        self.assertIn("message to 3", one)
+        everyone = self.page(*ring)
+        for rank in range(4):
+            self.assertIn(f"rank {rank} of 4", everyone)
+        self.assertIn("verified: ", self.page(*ring, "--verify"))
+        self.assertIn("by slots", self.page(*ring, "--lowered", "slots"))
+        self.assertIn("post_send", self.page(*ring, "--lowered", "messages"))
+        graph = self.page(*ring, "--dot")
+        self.assertTrue(graph.startswith("digraph"), graph)
+        self.assertEqual(graph.count("{"), graph.count("}"))
+        self.assertIn("rank 50000 of 100000", self.page("schedule", "allreduce", "--ranks", "100000", "--rank", "50000"))
+
+    def test_every_schedule_that_is_chosen_is_right(self):
+        for collective in ("allreduce", "broadcast", "barrier"):
+            for ranks in ("1", "2", "5", "16"):
+                for size in ("0", "8", "1M"):
+                    arguments = ("schedule", collective, "--ranks", ranks, "--bytes", size, "--rank", "0", "--verify")
+                    self.assertIn("verified: ", self.page(*arguments))
+
+    def test_every_status_is_explained(self):
+        header = (ROOT / "lib/include/tutti/tutti.h").read_text(encoding="utf-8")
+        codes = re.findall(r"^  (TUTTI_ERR_\w+) = (-\d+)", header, re.M)
+        self.assertGreater(len(codes), 20)
+        self.assertEqual(re.findall(r"^  (TUTTI_ERR_\w+) \((-\d+)\)$", self.page("errors"), re.M), codes)
+
+    def test_help(self):
+        text = self.page("--help")
+        for word in ("Examples:", "Exit codes:", "schedule", "config", "counters"):
+            self.assertIn(word, text)
+        self.assertIn("--lowered", self.page("schedule", "--help"))
+
+    def test_what_is_wrong_is_named(self):
+        self.assertIn("'reduce'", self.refused("schedule", "reduce", "--ranks", "4"))
+        self.assertIn("--ranks", self.refused("schedule", "allreduce"))
+        self.assertIn("--ranks: 0", self.refused("select", "allreduce", "--ranks", "0"))
+        self.assertIn("'rung'", self.refused("select", "allreduce", "--ranks", "4", "--algorithm", "rung"))
+        self.assertIn("--root", self.refused("schedule", "broadcast", "--ranks", "4", "--root", "4"))
+        self.assertIn("--rank", self.refused("schedule", "broadcast", "--ranks", "4", "--rank", "4"))
+        self.assertIn("--rank", self.refused("schedule", "allreduce", "--ranks", "17"))
+        self.assertIn("--bytes", self.refused("schedule", "allreduce", "--ranks", "4", "--bytes", "big"))
+        self.assertIn("--dot", self.refused("schedule", "allreduce", "--ranks", "4", "--dot", "--lowered", "slots"))
+        self.assertIn("--markdown", self.refused("config", "--markdown", "--json"))
+        self.assertIn("frobnicate", self.refused("frobnicate"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -238,7 +238,7 @@ bool Board::wait(uint32_t flag, uint64_t value, double seconds) const {
   return true;
 }
 
-std::string meet(Rank& rank, Board& board, const Options& options) {
+std::string exchange(Rank& rank, Board& board, const Options& options) {
   const std::string mine = rank.address();
   board.address_bytes[rank.rank()] = static_cast<uint32_t>(mine.size());
   std::memcpy(board.addresses[rank.rank()], mine.data(), mine.size());
@@ -252,6 +252,11 @@ std::string meet(Rank& rank, Board& board, const Options& options) {
   for (uint32_t peer = 0; peer < options.ranks; ++peer) {
     rank.introduce(peer, std::string(board.addresses[peer], board.address_bytes[peer]));
   }
+  return "";
+}
+
+std::string meet(Rank& rank, Board& board, const Options& options) {
+  if (std::string failure = exchange(rank, board, options); !failure.empty()) return failure;
   tutti_status_t status = TUTTI_TP_AGAIN;
   if (!rank.until([&] { return (status = rank.start()) != TUTTI_TP_AGAIN; })) return "start does not end";
   return status == TUTTI_OK ? "" : "start: " + std::to_string(status);

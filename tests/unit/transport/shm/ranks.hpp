@@ -114,7 +114,9 @@ using Body = std::function<std::string(Rank&, Board&)>;
 /// Runs each rank in a process of its own and returns what each ended with: "", the body's text, or "signal 9".
 /// `meet` false: the body does set-up itself.
 std::vector<std::string> run_processes(const Options& options, const Body& body, bool meet = true);
-/// Address exchange and start.
+/// Tells all ranks to all.
+std::string exchange(Rank& rank, Board& board, const Options& options);
+/// The same, and start.
 std::string meet(Rank& rank, Board& board, const Options& options);
 
 std::string pattern(size_t bytes, uint32_t seed);

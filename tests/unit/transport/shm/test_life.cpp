@@ -191,6 +191,24 @@ TEST_CASE("channel: memory does not grow over a thousand uses") {
   CHECK(job[0].counter("memory_bytes") <= held + 4096);
 }
 
+TEST_CASE("channel: once warm, messages allocate nothing and ring no bell of one who polls") {
+  Job job;
+  auto* out = job[0].channel(1, 1, TUTTI_TP_SEND);
+  auto* in = job[1].channel(0, 1, TUTTI_TP_RECV);
+  const auto round_trip = [&](size_t bytes) {
+    const std::string message = pattern(bytes, 1);
+    return job[0].send(out, message) && job[1].receive(in) == message;
+  };
+  for (int i = 0; i < 16; ++i) REQUIRE(round_trip(65536));
+  const uint64_t before = job[0].host().allocations + job[1].host().allocations;
+  const uint64_t memory = job[0].counter("memory_bytes");
+  for (size_t i = 0; i < 1000; ++i) REQUIRE(round_trip(i * 61));
+  CHECK(job[0].host().allocations + job[1].host().allocations == before);
+  CHECK(job[0].counter("memory_bytes") == memory);
+  CHECK(job[0].counter("bells_rung") + job[1].counter("bells_rung") == 0);
+  CHECK(job[0].counter("messages_sent") == 1016);
+}
+
 TEST_CASE("notices: arrive, in order, from all, and are refused beyond their size") {
   Options options;
   options.ranks = 3;

@@ -3,6 +3,7 @@
 // From open to links, with and without trouble.
 #include <dirent.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -375,4 +376,43 @@ TEST_CASE("set-up: another namespace or user is another node") {
       },
       false);
   CHECK(results == std::vector<std::string>(2));
+}
+
+TEST_CASE("set-up: death at any step of it makes nobody hang, and is told to whom it was linked") {
+  Options options;
+  options.ranks = 4;
+  options.settings["connect_timeout"] = "2000000000";
+  const uint32_t victim = GENERATE(0u, 2u);
+  for (uint32_t steps = 0; steps < 8; ++steps) {
+    const auto results = run_processes(
+        options,
+        [&](Rank& rank, Board& board) -> std::string {
+          if (const std::string failure = exchange(rank, board, options); !failure.empty()) return failure;
+          if (rank.rank() == victim) {
+            for (uint32_t step = 0; step < steps; ++step) {
+              rank.start();
+              ::usleep(200);
+            }
+            ::raise(SIGKILL);
+          }
+          if (!rank.until([&] { return rank.start() == TUTTI_OK; })) return "start does not end";
+          if (rank.link(victim) == TUTTI_OK && !rank.sleep_until([&] { return !rank.host().gone.empty(); })) return "not told";
+          for (uint32_t peer = 0; peer < 4; ++peer) {
+            if (rank.link(peer) == TUTTI_OK) board.flags[rank.rank()].fetch_or(1u << peer);
+          }
+          board.flags[8].fetch_add(1);
+          if (!board.wait(8, 3)) return "the others hang";
+          for (uint32_t peer = 0; peer < 4; ++peer) {
+            if (peer == victim || peer == rank.rank()) continue;
+            const bool mine = (board.flags[rank.rank()].load() >> peer & 1) != 0;
+            const bool theirs = (board.flags[peer].load() >> rank.rank() & 1) != 0;
+            // Without the leader a verdict can reach one and not the other; then the link must be reported as gone.
+            if (mine && !theirs && !rank.sleep_until([&] { return rank.host().gone.size() > 1; })) return "one-sided link";
+            if (mine != theirs && victim != 0) return "the ends do not agree";
+          }
+          return "";
+        },
+        false);
+    for (uint32_t rank = 0; rank < 4; ++rank) CHECK(results[rank] == (rank == victim ? "signal 9" : ""));
+  }
 }

@@ -58,7 +58,7 @@ class PointToPoint {
   /// Drives everything; calls finish(operation, status) for each one that ended.
   template <class Finish>
   void advance(bool& moved, Finish&& finish);
-  bool idle() const noexcept { return active_ == 0; }
+  bool idle() const noexcept { return active_ == 0 && ended_.empty(); }
   std::vector<uint32_t> waiting_for() const;
   /// Ends all operations with `status`; the channels are closed.
   template <class Finish>

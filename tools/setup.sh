@@ -81,10 +81,14 @@ configure() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
-# build BUILD_DIR [TARGET...]: with progress on a terminal, silent otherwise; the compiler's words if it fails.
+# build BUILD_DIR [TARGET...]: silent if nothing is to do; with progress on a terminal; the compiler's words if it fails.
 build() {
   local build=$1
   shift
+  case $(ninja -C "$build" -n "$@" 2>&1 | tail -n 1) in
+    *'no work to do.') return 0 ;;
+  esac
+  say "building in $build, with $(nproc) jobs at a time"
   local -a quiet=(--quiet)
   if [ -t 1 ]; then quiet=(); fi
   ninja -C "$build" "${quiet[@]}" "$@" || fail "the build failed; the compiler's words are above."

@@ -65,7 +65,21 @@ class PmiBoard final : public Board {
   int size() const noexcept override { return size_; }
 
  private:
-  enum class Step : uint8_t { connect, initack, set_size, set_rank, set_debug, init, maxes, name, put, barrier, get, finalize, done };
+  enum class Step : uint8_t {
+    connect,
+    initack,
+    set_size,
+    set_rank,
+    set_debug,
+    init,
+    maxes,
+    name,
+    put,
+    barrier,
+    get,
+    finalize,
+    done
+  };
 
   Result<bool> drive();
   Status open();
@@ -233,8 +247,8 @@ void PmiBoard::request(Step step) {
       out_ = "cmd=get_my_kvsname\n";
       return;
     case Step::put:
-      out_ = fmt::format("cmd=put kvsname={} key={} value={}:{}\n", space_, key, (value_.size() + piece_bytes_ - 1) / piece_bytes_,
-                         value_.substr(piece_ * piece_bytes_, piece_bytes_));
+      out_ = fmt::format("cmd=put kvsname={} key={} value={}:{}\n", space_, key,
+                         (value_.size() + piece_bytes_ - 1) / piece_bytes_, value_.substr(piece_ * piece_bytes_, piece_bytes_));
       return;
     case Step::barrier:
       out_ = "cmd=barrier_in\n";

@@ -12,7 +12,9 @@ namespace {
 class StoreBoard final : public Board {
  public:
   StoreBoard(const tutti_store_t& store, Poller& sleeper, const Clock& clock)
-      : store_(store), sleeper_(sleeper), clock_(clock),
+      : store_(store),
+        sleeper_(sleeper),
+        clock_(clock),
         key_(std::string(store.prefix == nullptr ? "" : store.prefix) + "tutti/invitation") {}
 
   Result<bool> post(std::string_view text) override {
@@ -27,7 +29,8 @@ class StoreBoard final : public Board {
     const int outcome = store_.get(store_.user, key_.c_str(), buffer.data(), buffer.size(), &bytes);
     if (outcome == 1) return false;
     if (outcome != 0 || bytes > buffer.size()) {
-      return error(TUTTI_ERR_SYSTEM, "the caller's store does not give key '{}': get returned {}, {} bytes", key_, outcome, bytes);
+      return error(TUTTI_ERR_SYSTEM, "the caller's store does not give key '{}': get returned {}, {} bytes", key_, outcome,
+                   bytes);
     }
     text->assign(buffer.data(), bytes);
     return true;

@@ -55,11 +55,11 @@ struct Bootstrap::State {
   std::unique_ptr<Poller> sleeper;
   std::unique_ptr<Board> board;
   std::unique_ptr<StoreClient> client;
-  Invitation invitation;      // of a board or a unique id
-  bool invited = false;       // `invitation` is good, and gives job and secret
-  std::string seen;           // what the board says
+  Invitation invitation;  // of a board or a unique id
+  bool invited = false;   // `invitation` is good, and gives job and secret
+  std::string seen;       // what the board says
   bool posted = false;
-  uint64_t again_ns = 0;      // when to look, listen or connect again
+  uint64_t again_ns = 0;  // when to look, listen or connect again
   Status listen_trouble;
   Status failure;
   bool fresh = false;  // the server is not one of an earlier start of this job
@@ -216,8 +216,9 @@ Status Bootstrap::State::judge_missing_secret() {
                  "random words into a file of mode 0600 and set TUTTI_SECRET_FILE on every rank, or start the job with "
                  "tuttirun, or allow it with TUTTI_INSECURE=1");
   }
-  if (options.log) options.log->warn("this job has no secret (TUTTI_INSECURE): anybody who reaches {} can join it",
-                                     endpoints_text(launch.servers));
+  if (options.log)
+    options.log->warn("this job has no secret (TUTTI_INSECURE): anybody who reaches {} can join it",
+                      endpoints_text(launch.servers));
   return Status();
 }
 
@@ -321,7 +322,8 @@ Result<bool> Bootstrap::State::ask_generation() {
   const bool first = had == "0";
   if (launch.meeting == Meeting::served && !board) {
     if (!first && options.unique_id != nullptr) {
-      return error(TUTTI_ERR_ARGUMENT, "rank {} has already joined with this id; an id is good for one communicator", launch.rank);
+      return error(TUTTI_ERR_ARGUMENT, "rank {} has already joined with this id; an id is good for one communicator",
+                   launch.rank);
     }
     job.job_id = launch.job_id;
     fresh = true;

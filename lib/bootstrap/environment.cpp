@@ -12,10 +12,10 @@ namespace tutti {
 namespace {
 
 constexpr int kMostRanks = 1 << 24;
-constexpr uint16_t kAlternativePorts = 8;      // where nobody has reserved one for us
-constexpr uint32_t kFirstSlurmPort = 20'000;   // below the ports that the kernel gives to outgoing connections
+constexpr uint16_t kAlternativePorts = 8;     // where nobody has reserved one for us
+constexpr uint32_t kFirstSlurmPort = 20'000;  // below the ports that the kernel gives to outgoing connections
 constexpr uint32_t kSlurmPortCount = 12'000;
-constexpr size_t kMostNameBytes = 100;         // of an abstract socket
+constexpr size_t kMostNameBytes = 100;  // of an abstract socket
 
 struct Reader {
   const EnvironmentLookup& environment;
@@ -30,7 +30,8 @@ struct Reader {
     int number = 0;
     const auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (failure != std::errc() || end != value.data() + value.size() || number < least || number > kMostRanks) {
-      return error(TUTTI_ERR_ENVIRONMENT, "{} is '{}', which is not a whole number from {} to {}", name, value, least, kMostRanks);
+      return error(TUTTI_ERR_ENVIRONMENT, "{} is '{}', which is not a whole number from {} to {}", name, value, least,
+                   kMostRanks);
     }
     return number;
   }
@@ -84,8 +85,8 @@ Status read_meeting(const std::string& url, LaunchInfo* info) {
   if (!servers.ok()) return servers.status().with_context("TUTTI_RENDEZVOUS");
   info->servers = std::move(servers).value();
   info->meeting = Meeting::rank_zero;
-  info->single_host = std::all_of(info->servers.begin(), info->servers.end(),
-                                  [](const Endpoint& server) { return server.on_this_machine(); });
+  info->single_host =
+      std::all_of(info->servers.begin(), info->servers.end(), [](const Endpoint& server) { return server.on_this_machine(); });
   return Status();
 }
 
@@ -100,7 +101,9 @@ Result<LaunchInfo> detect_configured(const Config& config, const Reader& reader)
   const Reader own{with_config};
   LaunchInfo info;
   const std::string& url = config.text(Setting::rendezvous);
-  const std::string_view because = own.has("TUTTI_RANK") ? "TUTTI_RANK" : own.has("TUTTI_SIZE") ? "TUTTI_SIZE" : "TUTTI_RENDEZVOUS";
+  const std::string_view because = own.has("TUTTI_RANK")   ? "TUTTI_RANK"
+                                   : own.has("TUTTI_SIZE") ? "TUTTI_SIZE"
+                                                           : "TUTTI_RENDEZVOUS";
   const Result<int> rank = own.needed("TUTTI_RANK", 0, because);
   TUTTI_TRY(rank.status());
   const Result<int> size = own.needed("TUTTI_SIZE", 1, because);
@@ -278,8 +281,8 @@ Result<LaunchInfo> detect_launch(const Config& config, const EnvironmentLookup& 
   const bool torchrun = reader.has("TORCHELASTIC_RUN_ID") && reader.has("RANK");
   const bool pmi = reader.has("PMI_FD") || reader.has("PMI_PORT");
   const bool pmix = reader.has("PMIX_RANK") && reader.has("PMIX_NAMESPACE");
-  const bool configured = !config.text(Setting::rank).empty() || !config.text(Setting::size).empty() ||
-                          !config.text(Setting::rendezvous).empty();
+  const bool configured =
+      !config.text(Setting::rank).empty() || !config.text(Setting::size).empty() || !config.text(Setting::rendezvous).empty();
   // tuttirun takes the marks of launchers around it away from its ranks: what is there was set by a launcher within it.
   const bool inside_tuttirun = reader.text("TUTTI_LAUNCHER") == "tuttirun" && config.source(Setting::rank) != SettingSource::api;
   if (configured && !(inside_tuttirun && (torchrun || pmi || pmix))) return detect_configured(config, reader);

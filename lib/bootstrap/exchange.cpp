@@ -113,6 +113,9 @@ Status Exchange::State::check_arguments() const {
   if (options.size < 1 || options.rank < 0 || options.rank >= options.size) {
     return error(TUTTI_ERR_RANK, "rank {} is outside the job of {} ranks", options.rank, options.size);
   }
+  if (options.store == nullptr && options.size > 1) {
+    return error(TUTTI_ERR_ARGUMENT, "{} ranks cannot exchange their cards without a store", options.size);
+  }
   if (options.card.size() > kMostCardBytes) {
     return error(TUTTI_ERR_ARGUMENT, "a card of {} bytes; at most {} are exchanged", options.card.size(), kMostCardBytes);
   }
@@ -152,8 +155,7 @@ Result<bool> Exchange::State::advance() {
 
 Result<bool> Exchange::State::ask_generation() {
   std::string had;
-  const Result<bool> known =
-      store().claim(fmt::format("{}{}", exchange_done_prefix(options.room), rank()), "0", &had);
+  const Result<bool> known = store().claim(fmt::format("{}{}", exchange_done_prefix(options.room), rank()), "0", &had);
   if (!known.ok() || !*known) return known;
   const std::optional<uint32_t> count = parse_number(had);
   if (!count) return error(TUTTI_ERR_PROTOCOL, "the store's note about rank {} cannot be read", rank());
@@ -323,17 +325,17 @@ Result<bool> Exchange::State::name_missing() {
   if (known.ok() && !*known && !last_words.passed(*options.clock)) return false;
   if (!known.ok() || !*known) {
     const std::string trouble = known.ok() ? store().trouble() : std::string(known.status().message());
-    verdict = error(TUTTI_ERR_MISSING_RANK, "not all of the {} ranks arrived in time, and the store does not say who is missing{}{}",
-                    size(), trouble.empty() ? "" : ": ", trouble);
+    verdict =
+        error(TUTTI_ERR_MISSING_RANK, "not all of the {} ranks arrived in time, and the store does not say who is missing{}{}",
+              size(), trouble.empty() ? "" : ": ", trouble);
     phase = Phase::failed;
     return true;
   }
   if (missing.count == 0) {
     tell_all(error(TUTTI_ERR_TIMEOUT, "all {} ranks arrived, but the exchange of addresses did not end in time", size()));
   } else {
-    tell_all(error(TUTTI_ERR_MISSING_RANK,
-                   "{} of {} ranks did not arrive in time (setting bootstrap_timeout): missing rank{} {}", missing.count, size(),
-                   missing.count == 1 ? "" : "s", missing.text()));
+    tell_all(error(TUTTI_ERR_MISSING_RANK, "{} of {} ranks did not arrive in time (setting bootstrap_timeout): missing rank{} {}",
+                   missing.count, size(), missing.count == 1 ? "" : "s", missing.text()));
   }
   return true;
 }
@@ -376,8 +378,8 @@ Result<bool> Exchange::step() {
         state.last_words = Deadline::after(*state.options.clock, kLastWordsNs);
         state.phase = state.phase == State::Phase::ask_generation ? State::Phase::failed : State::Phase::name_missing;
         const std::string trouble = state.store().trouble();
-        state.verdict = error(TUTTI_ERR_CONNECT, "the rendezvous did not answer in time{}{}", trouble.empty() ? "" : ": ",
-                              trouble);
+        state.verdict =
+            error(TUTTI_ERR_CONNECT, "the rendezvous did not answer in time{}{}", trouble.empty() ? "" : ": ", trouble);
         continue;
       }
     }

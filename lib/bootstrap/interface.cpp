@@ -46,9 +46,7 @@ struct Bits {
     return true;
   }
   bool v4() const { return count == 32; }
-  bool link_local() const {
-    return v4() ? bytes[0] == 169 && bytes[1] == 254 : bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80;
-  }
+  bool link_local() const { return v4() ? bytes[0] == 169 && bytes[1] == 254 : bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80; }
   bool loopback() const {
     if (v4()) return bytes[0] == 127;
     return std::all_of(bytes.begin(), bytes.end() - 1, [](unsigned char byte) { return byte == 0; }) && bytes[15] == 1;
@@ -57,8 +55,9 @@ struct Bits {
 
 /// Names under which container and virtualisation software makes its interfaces: mostly the same address on every host.
 bool made_by_software(std::string_view name) {
-  for (const std::string_view prefix : {"docker", "virbr", "veth", "br-", "cni", "flannel", "cali", "podman", "lxc", "lxd", "vnet",
-                                        "tap", "tun", "kube", "cilium", "weave", "vmnet", "vboxnet", "dummy", "ifb", "sit", "gre"}) {
+  for (const std::string_view prefix :
+       {"docker", "virbr", "veth", "br-",    "cni",   "flannel", "cali",    "podman", "lxc", "lxd", "vnet",
+        "tap",    "tun",   "kube", "cilium", "weave", "vmnet",   "vboxnet", "dummy",  "ifb", "sit", "gre"}) {
     if (name.substr(0, prefix.size()) == prefix) return true;
   }
   return false;

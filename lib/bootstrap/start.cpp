@@ -48,7 +48,9 @@ Result<std::vector<std::string>> exchange_cards(JobInfo& job, const BootstrapOpt
     if (*done) return exchange->take_cards();
     if (options.abort != nullptr && options.abort->load()) return error(TUTTI_ERR_ABORTED, "the start of the job was aborted");
     const bool stepped = job.host && !options.host_thread;
-    const uint64_t cap = stepped ? 1'000'000 : options.abort != nullptr || job.deadline.passed(clock) ? kAbortCheckNs : kLongestSleepNs;
+    const uint64_t cap = stepped                                                  ? 1'000'000
+                         : options.abort != nullptr || job.deadline.passed(clock) ? kAbortCheckNs
+                                                                                  : kLongestSleepNs;
     uint64_t until = Deadline::after(clock, cap).at_ns;
     if (!job.deadline.passed(clock)) until = std::min(until, job.deadline.at_ns);
     // The exchange meets the same error at its next step, and knows what it means there.

@@ -43,10 +43,10 @@ struct StoreClient::State {
   FrameReader reader;
   FrameWriter writer;
   bool watching_write = false;
-  size_t server = 0;         // to try next, or the one being tried
-  uint32_t rounds = 0;       // of all servers without success
-  uint64_t retry_ns = 0;     // phase idle
-  uint64_t attempt_ns = 0;   // end of the attempt
+  size_t server = 0;        // to try next, or the one being tried
+  uint32_t rounds = 0;      // of all servers without success
+  uint64_t retry_ns = 0;    // phase idle
+  uint64_t attempt_ns = 0;  // end of the attempt
   uint64_t refused_since_ns = Deadline::kNever;
   bool refused = false;
 
@@ -55,8 +55,8 @@ struct StoreClient::State {
   uint64_t next_id = 1;
   std::map<uint64_t, Request> requests;  // unanswered, oldest first
   std::map<std::string, Question, std::less<>> questions;
-  size_t unseen = 0;   // answered questions that nobody has asked again
-  bool news = false;   // ... and which wait() has not told of
+  size_t unseen = 0;  // answered questions that nobody has asked again
+  bool news = false;  // ... and which wait() has not told of
   size_t writes = 0;  // unanswered set, claim and erase
 
   Status pump();
@@ -94,24 +94,24 @@ Status StoreClient::State::pump() {
     }
   }
   if (phase != Phase::idle && phase != Phase::up && clock->now_ns() >= attempt_ns) {
-    fail_attempt(error(TUTTI_ERR_CONNECT, "{}", stream->finish_connect() == Io::done
-                                                    ? "it accepts connections but does not answer: not a Tutti server, or stopped"
-                                                    : "no answer to the attempt to connect"));
+    fail_attempt(error(TUTTI_ERR_CONNECT, "{}",
+                       stream->finish_connect() == Io::done
+                           ? "it accepts connections but does not answer: not a Tutti server, or stopped"
+                           : "no answer to the attempt to connect"));
   }
   check_deadline();
   return fatal;
 }
 
 void StoreClient::State::start_attempt() {
-  const uint64_t patience =
-      options.servers.size() == 1 ? options.attempt_ns
-                                  : std::min(options.attempt_ns, kFirstAttemptOfManyNs << std::min<uint32_t>(rounds, 6));
+  const uint64_t patience = options.servers.size() == 1
+                                ? options.attempt_ns
+                                : std::min(options.attempt_ns, kFirstAttemptOfManyNs << std::min<uint32_t>(rounds, 6));
   attempt_ns = Deadline::after(*clock, patience).at_ns;
   Result<std::unique_ptr<Stream>> made = options.network->connect(options.servers[server]);
   if (!made.ok()) return fail_attempt(made.status());
   stream = std::move(made).value();
-  handshake.emplace(HandshakeRole::initiator, options.secret, store_purpose(options.job_id), *options.random,
-                    options.version);
+  handshake.emplace(HandshakeRole::initiator, options.secret, store_purpose(options.job_id), *options.random, options.version);
   reader = FrameReader();
   writer.clear();
   phase = Phase::shaking_hands;
@@ -137,8 +137,8 @@ void StoreClient::State::fail_attempt(Status why) {
   const uint64_t jitter = std::to_integer<uint64_t>(dice[0]) << 8 | std::to_integer<uint64_t>(dice[1]);
   retry_ns = Deadline::after(*clock, backoff / 2 + backoff / 2 * jitter / 65536).at_ns;
 
-  const bool all_refused = std::all_of(troubles.begin(), troubles.end(),
-                                       [](const Status& trouble) { return trouble.code() == TUTTI_ERR_AUTH; });
+  const bool all_refused =
+      std::all_of(troubles.begin(), troubles.end(), [](const Status& trouble) { return trouble.code() == TUTTI_ERR_AUTH; });
   if (!all_refused) {
     refused_since_ns = Deadline::kNever;
   } else if (refused_since_ns == Deadline::kNever) {
@@ -324,9 +324,7 @@ Status StoreClient::set(std::string_view key, std::string_view value) {
   return state_->pump();
 }
 
-Result<bool> StoreClient::get(std::string_view key, std::string* value) {
-  return state_->ask(FrameKind::get, key, {}, value);
-}
+Result<bool> StoreClient::get(std::string_view key, std::string* value) { return state_->ask(FrameKind::get, key, {}, value); }
 
 Result<bool> StoreClient::claim(std::string_view key, std::string_view value, std::string* holder) {
   return state_->ask(FrameKind::claim, key, value, holder);

@@ -162,9 +162,8 @@ void StoreServer::State::drive_handshake(uint64_t token, Connection& connection)
     refuse(connection, why);
     if (why.code() == TUTTI_ERR_VERSION && table.find(kServerErrorKey) == table.end()) {
       // It is one of this job's ranks and will never join: those that wait for it should hear why.
-      store(kServerErrorKey, std::make_shared<const std::string>(encode_status(
-                                 why.with_context(fmt::format("the rank at {} was refused by the store",
-                                                              connection.stream->peer_text())))));
+      store(kServerErrorKey, std::make_shared<const std::string>(encode_status(why.with_context(
+                                 fmt::format("the rank at {} was refused by the store", connection.stream->peer_text())))));
     }
     return kill(token, connection);
   }

@@ -34,7 +34,8 @@ class LineSink final : public LogSink {
 
 /// A store server and its clients on the simulated network, all in this thread.
 struct Cluster {
-  explicit Cluster(uint64_t seed) : network(seed), random(seed + 1), sink(std::make_shared<LineSink>()), log(sink, LogLevel::debug) {}
+  explicit Cluster(uint64_t seed)
+      : network(seed), random(seed + 1), sink(std::make_shared<LineSink>()), log(sink, LogLevel::debug) {}
 
   StoreServerOptions server_options() {
     StoreServerOptions options;

@@ -52,10 +52,12 @@ class SimStream final : public Stream, public Pollable {
   bool writable() const override { return !out_ || out_->reset || out_->bytes.size() < Pipe::kCapacity; }
 
  private:
-  size_t amount(size_t most) { return most <= 1 ? most : 1 + network_.random_.next() % std::min(most, network_.most_bytes_a_move); }
+  size_t amount(size_t most) {
+    return most <= 1 ? most : 1 + network_.random_.next() % std::min(most, network_.most_bytes_a_move);
+  }
 
   SimNetwork& network_;
-  std::shared_ptr<Pipe> in_;   // null: refused
+  std::shared_ptr<Pipe> in_;  // null: refused
   std::shared_ptr<Pipe> out_;
   int fd_;
 };
@@ -155,8 +157,6 @@ Result<std::unique_ptr<Stream>> SimNetwork::adopt(int fd) {
   return error(TUTTI_ERR_UNSUPPORTED, "descriptor {} is none of the simulated network's", fd);
 }
 
-Result<std::unique_ptr<Poller>> SimNetwork::make_poller() {
-  return std::unique_ptr<Poller>(std::make_unique<SimPoller>(*this));
-}
+Result<std::unique_ptr<Poller>> SimNetwork::make_poller() { return std::unique_ptr<Poller>(std::make_unique<SimPoller>(*this)); }
 
 }  // namespace tutti::test

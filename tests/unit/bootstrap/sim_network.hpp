@@ -63,8 +63,8 @@ class SimNetwork final : public Network {
   void break_all();
 
   ManualClock time;
-  int resets = 0;                 // so many of the next connections are reset after they were accepted
-  size_t connection_count = 0;    // made so far
+  int resets = 0;               // so many of the next connections are reset after they were accepted
+  size_t connection_count = 0;  // made so far
   size_t most_bytes_a_move = 7;
 
  private:

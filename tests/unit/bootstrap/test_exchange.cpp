@@ -39,19 +39,21 @@ struct Ranks {
 
   /// Steps all in a seeded order until all have ended.
   bool run(uint64_t limit_ns = 200'000'000'000, uint64_t step_ns = 10'000'000) {
-    return cluster.until([&] {
-      bool all = true;
-      const size_t first = cluster.random.next() % exchanges.size();
-      for (size_t k = 0; k < exchanges.size(); ++k) {
-        const size_t i = (first + k) % exchanges.size();
-        if (ended[i]) continue;
-        const Result<bool> step = exchanges[i]->step();
-        ended[i] = !step.ok() || *step;
-        outcomes[i] = step.status();
-        all = all && ended[i];
-      }
-      return all;
-    }, limit_ns, step_ns);
+    return cluster.until(
+        [&] {
+          bool all = true;
+          const size_t first = cluster.random.next() % exchanges.size();
+          for (size_t k = 0; k < exchanges.size(); ++k) {
+            const size_t i = (first + k) % exchanges.size();
+            if (ended[i]) continue;
+            const Result<bool> step = exchanges[i]->step();
+            ended[i] = !step.ok() || *step;
+            outcomes[i] = step.status();
+            all = all && ended[i];
+          }
+          return all;
+        },
+        limit_ns, step_ns);
   }
   bool all_have_all(int size) const {
     for (size_t i = 0; i < exchanges.size(); ++i) {
@@ -218,6 +220,15 @@ TEST_CASE("bad arguments are refused before anything is said") {
   REQUIRE(ranks.run());
   CHECK(ranks.outcomes[0].code() == TUTTI_ERR_RANK);
   CHECK(ranks.table.empty());
+}
+
+TEST_CASE("a job of several ranks needs a store") {
+  Cluster cluster(14);
+  ExchangeOptions options;
+  options.clock = &cluster.network.time;
+  options.random = &cluster.random;
+  options.size = 2;
+  CHECK(Exchange(options).step().status().code() == TUTTI_ERR_ARGUMENT);
 }
 
 TEST_CASE("what cannot be read in the store is an error, not a crash") {

@@ -52,7 +52,8 @@ TEST_CASE("endpoints as text, both ways") {
   CHECK(parse_endpoints("a:1,@b")->size() == 2);
   CHECK(!parse_endpoints("a:1,").ok());
   CHECK(endpoints_text(*parse_endpoints("a:1,@b")) == "a:1,@b");
-  for (const std::string local : {"127.0.0.1", "127.3.2.1", "localhost", "::1", "@x"}) CHECK(Endpoint{local, 1}.on_this_machine());
+  for (const std::string local : {"127.0.0.1", "127.3.2.1", "localhost", "::1", "@x"})
+    CHECK(Endpoint{local, 1}.on_this_machine());
   for (const std::string far : {"10.0.0.1", "127.example.org", "fd00::1"}) CHECK(!Endpoint{far, 1}.on_this_machine());
 }
 

@@ -89,7 +89,8 @@ std::vector<Outcome> run(std::vector<std::unique_ptr<Process>>& processes) {
   return outcomes;
 }
 
-std::vector<Outcome> run_by_hand(const std::string& rendezvous, const std::vector<int>& ranks, int size, const Variables& more = {}) {
+std::vector<Outcome> run_by_hand(const std::string& rendezvous, const std::vector<int>& ranks, int size,
+                                 const Variables& more = {}) {
   std::vector<std::unique_ptr<Process>> processes;
   for (const int rank : ranks) {
     Variables variables = more;
@@ -185,8 +186,11 @@ TEST_CASE("several hosts without a secret are refused with the remedy") {
 TEST_CASE("insecure jobs say so on every rank") {
   for (const int rank : {0, 1}) {
     const auto sink = std::make_shared<test::LineSink>();
-    Process process({{"TUTTI_RANK", fmt::format("{}", rank)}, {"TUTTI_SIZE", "2"}, {"TUTTI_RENDEZVOUS", "tcp://192.0.2.9:7"},
-                     {"TUTTI_INSECURE", "1"}, {"TUTTI_BOOTSTRAP_TIMEOUT", "10ms"}},
+    Process process({{"TUTTI_RANK", fmt::format("{}", rank)},
+                     {"TUTTI_SIZE", "2"},
+                     {"TUTTI_RENDEZVOUS", "tcp://192.0.2.9:7"},
+                     {"TUTTI_INSECURE", "1"},
+                     {"TUTTI_BOOTSTRAP_TIMEOUT", "10ms"}},
                     sink);
     CHECK(!process.start().status.ok());
     CHECK(sink->text().find("TUTTI_INSECURE") != std::string::npos);
@@ -245,7 +249,10 @@ TEST_CASE("a rank with another secret, or another version") {
     const std::string at = loopback();
     std::vector<std::unique_ptr<Process>> processes;
     for (const std::string rank : {"0", "1", "2"}) {
-      Variables variables{{"TUTTI_RANK", rank}, {"TUTTI_SIZE", "3"}, {"TUTTI_RENDEZVOUS", at}, {"TUTTI_SECRET", "right"},
+      Variables variables{{"TUTTI_RANK", rank},
+                          {"TUTTI_SIZE", "3"},
+                          {"TUTTI_RENDEZVOUS", at},
+                          {"TUTTI_SECRET", "right"},
                           {"TUTTI_BOOTSTRAP_TIMEOUT", "1s"}};
       if (!version && rank == "1") variables["TUTTI_SECRET"] = "wrong";
       processes.push_back(std::make_unique<Process>(variables));

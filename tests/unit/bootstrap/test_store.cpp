@@ -127,11 +127,11 @@ TEST_CASE("an authenticated client that breaks the protocol is dropped") {
   Cluster cluster(5);
   cluster.start_server();
   const std::string bad[] = {
-      std::string("\xff\xff\xff\xff", 4) + std::string(50, 'x'),                     // a length beyond all bounds
-      std::string("\x01\x00\x00\x00", 4) + std::string(50, '\0'),                    // shorter than a header
-      std::string("\x0b\x00\x00\x00\x63", 5) + std::string(10, '\0'),                // unknown kind
-      std::string("\x0b\x00\x00\x00\x02\0\0\0\0\0\0\0\0\xff\xff", 15),               // a key longer than the frame
-      std::string("\x0b\x00\x00\x00\x03", 5) + std::string(10, '\0'),                // an empty key
+      std::string("\xff\xff\xff\xff", 4) + std::string(50, 'x'),                                  // a length beyond all bounds
+      std::string("\x01\x00\x00\x00", 4) + std::string(50, '\0'),                                 // shorter than a header
+      std::string("\x0b\x00\x00\x00\x63", 5) + std::string(10, '\0'),                             // unknown kind
+      std::string("\x0b\x00\x00\x00\x02\0\0\0\0\0\0\0\0\xff\xff", 15),                            // a key longer than the frame
+      std::string("\x0b\x00\x00\x00\x03", 5) + std::string(10, '\0'),                             // an empty key
       std::string("\x0c\x00\x00\x00\x05", 5) + std::string(8, '\0') + std::string("\x01\0k", 3),  // no count
   };
   for (const std::string& bytes : bad) {
@@ -140,13 +140,15 @@ TEST_CASE("an authenticated client that breaks the protocol is dropped") {
     REQUIRE(cluster.until([&] { return drive(handshake, *stream) == Io::done; }));
     REQUIRE(handshake.state() == Handshake::State::accepted);
     std::string_view rest = bytes;
-    const bool dropped = cluster.until([&] {
-      size_t moved = 0;
-      if (!rest.empty() && stream->write(std::as_bytes(std::span(rest)), &moved) == Io::done) rest.remove_prefix(moved);
-      std::array<std::byte, 64> sink;
-      const Io io = stream->read(sink, &moved);
-      return io == Io::closed || io == Io::failed;
-    }, 1'000'000'000);
+    const bool dropped = cluster.until(
+        [&] {
+          size_t moved = 0;
+          if (!rest.empty() && stream->write(std::as_bytes(std::span(rest)), &moved) == Io::done) rest.remove_prefix(moved);
+          std::array<std::byte, 64> sink;
+          const Io io = stream->read(sink, &moved);
+          return io == Io::closed || io == Io::failed;
+        },
+        1'000'000'000);
     CHECK(dropped);
   }
   CHECK(cluster.server->client_count() == 0);
@@ -237,16 +239,18 @@ TEST_CASE("nobody there, and somebody else there, at the deadline") {
   const auto foreign = cluster.network.listen(cluster.at, {}).value();
   client = cluster.client();
   std::vector<std::unique_ptr<Stream>> held;
-  REQUIRE(cluster.until([&] {
-    std::unique_ptr<Stream> stream;
-    while (foreign->accept(&stream) == Io::done) {
-      size_t moved = 0;
-      const std::string_view banner = "SSH-2.0-OpenSSH_9.2\r\n";
-      (void)stream->write(std::as_bytes(std::span(banner)), &moved);
-      held.push_back(std::move(stream));
-    }
-    return !(why = client->get("a", &value).status()).ok();
-  }, 70'000'000'000, 5'000'000));
+  REQUIRE(cluster.until(
+      [&] {
+        std::unique_ptr<Stream> stream;
+        while (foreign->accept(&stream) == Io::done) {
+          size_t moved = 0;
+          const std::string_view banner = "SSH-2.0-OpenSSH_9.2\r\n";
+          (void)stream->write(std::as_bytes(std::span(banner)), &moved);
+          held.push_back(std::move(stream));
+        }
+        return !(why = client->get("a", &value).status()).ok();
+      },
+      70'000'000'000, 5'000'000));
   CHECK(why.code() == TUTTI_ERR_PROTOCOL);
   CHECK(why.message().find("not a Tutti server") != std::string_view::npos);
 }

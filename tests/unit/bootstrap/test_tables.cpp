@@ -32,8 +32,12 @@ Variables operator+(Variables a, const Variables& b) {
   return a;
 }
 
-const Variables kTuttirun{{"TUTTI_LAUNCHER", "tuttirun"}, {"TUTTI_RANK", "2"},       {"TUTTI_SIZE", "4"},
-                          {"TUTTI_LOCAL_RANK", "0"},      {"TUTTI_LOCAL_SIZE", "2"}, {"TUTTI_JOB_ID", "ab"},
+const Variables kTuttirun{{"TUTTI_LAUNCHER", "tuttirun"},
+                          {"TUTTI_RANK", "2"},
+                          {"TUTTI_SIZE", "4"},
+                          {"TUTTI_LOCAL_RANK", "0"},
+                          {"TUTTI_LOCAL_SIZE", "2"},
+                          {"TUTTI_JOB_ID", "ab"},
                           {"TUTTI_RENDEZVOUS", "tcp://10.0.0.5:4711"}};
 const Variables kHydra{{"PMI_FD", "6"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "3"}};
 const Variables kOpenMpi{{"PMIX_RANK", "1"},
@@ -42,12 +46,22 @@ const Variables kOpenMpi{{"PMIX_RANK", "1"},
                          {"OMPI_COMM_WORLD_SIZE", "2"},
                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
-const Variables kTorch{{"TORCHELASTIC_RUN_ID", "run"}, {"TORCHELASTIC_RESTART_COUNT", "1"}, {"RANK", "3"},
-                       {"WORLD_SIZE", "8"},            {"LOCAL_RANK", "3"},                 {"LOCAL_WORLD_SIZE", "4"},
-                       {"MASTER_ADDR", "n1"},          {"MASTER_PORT", "29500"}};
-const Variables kSlurm{{"SLURM_PROCID", "5"},        {"SLURM_STEP_ID", "0"},        {"SLURM_JOB_ID", "77"},
-                       {"SLURM_STEP_NUM_TASKS", "6"}, {"SLURM_LOCALID", "1"},       {"SLURM_STEP_NUM_NODES", "3"},
-                       {"SLURM_STEP_NODELIST", "node[03-05]"}, {"SLURM_NTASKS", "9"}};
+const Variables kTorch{{"TORCHELASTIC_RUN_ID", "run"},
+                       {"TORCHELASTIC_RESTART_COUNT", "1"},
+                       {"RANK", "3"},
+                       {"WORLD_SIZE", "8"},
+                       {"LOCAL_RANK", "3"},
+                       {"LOCAL_WORLD_SIZE", "4"},
+                       {"MASTER_ADDR", "n1"},
+                       {"MASTER_PORT", "29500"}};
+const Variables kSlurm{{"SLURM_PROCID", "5"},
+                       {"SLURM_STEP_ID", "0"},
+                       {"SLURM_JOB_ID", "77"},
+                       {"SLURM_STEP_NUM_TASKS", "6"},
+                       {"SLURM_LOCALID", "1"},
+                       {"SLURM_STEP_NUM_NODES", "3"},
+                       {"SLURM_STEP_NODELIST", "node[03-05]"},
+                       {"SLURM_NTASKS", "9"}};
 
 InterfaceAddress entry(std::string interface, std::string address, unsigned bits, bool physical = false) {
   InterfaceAddress made;
@@ -176,8 +190,8 @@ TEST_CASE("contradictions name variable and value") {
 }
 
 TEST_CASE("the first host of a Slurm list") {
-  const std::pair<std::string, std::string> good[] = {{"node[03-05,9],x1", "node03"}, {"n1", "n1"}, {"a,b", "a"},
-                                                      {"rack[1-2]n[07,09]-ib", "rack1n07-ib"}, {"n[5]", "n5"}};
+  const std::pair<std::string, std::string> good[] = {
+      {"node[03-05,9],x1", "node03"}, {"n1", "n1"}, {"a,b", "a"}, {"rack[1-2]n[07,09]-ib", "rack1n07-ib"}, {"n[5]", "n5"}};
   for (const auto& [list, host] : good) CHECK(*first_slurm_host(list) == host);
   for (const std::string list : {"", ",a", "n[1-", "n[]", "n[-3]"}) {
     CHECK(first_slurm_host(list).status().code() == TUTTI_ERR_ENVIRONMENT);
@@ -192,8 +206,8 @@ TEST_CASE("interfaces are chosen without a wish") {
   CHECK(*choose_addresses(host, "") == Addresses{"10.0.0.5"});
   // Physical first, software last, IPv4 before IPv6; an alias on lo counts, the loopback itself does not.
   CHECK(*choose_addresses({entry("virbr0", "192.168.122.1", 24), entry("lo", "127.0.0.1", 8), entry("lo", "10.9.9.1", 32),
-                           entry("eth1", "fd00::5", 64, true), entry("bond0", "10.2.0.1", 16), entry("eth1", "10.1.0.1", 16, true),
-                           entry("lo", "::1", 128), entry("eth1", "169.254.3.3", 16, true)},
+                           entry("eth1", "fd00::5", 64, true), entry("bond0", "10.2.0.1", 16),
+                           entry("eth1", "10.1.0.1", 16, true), entry("lo", "::1", 128), entry("eth1", "169.254.3.3", 16, true)},
                           "") == Addresses{"10.1.0.1", "fd00::5", "10.2.0.1", "10.9.9.1", "192.168.122.1"});
   CHECK(*choose_addresses({entry("lo", "127.0.0.1", 8), entry("lo", "10.9.9.1", 32)}, "") == Addresses{"10.9.9.1"});
   CHECK(*choose_addresses({entry("lo", "127.0.0.1", 8), entry("lo", "::1", 128)}, "") == Addresses{"127.0.0.1", "::1"});

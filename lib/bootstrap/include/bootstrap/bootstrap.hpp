@@ -31,8 +31,8 @@ struct BootstrapOptions {
   const Config* config = nullptr;
   const Log* log = nullptr;
   Random* random = nullptr;
-  Network* network = nullptr;            // its clock is the clock
-  EnvironmentLookup environment;         // process_environment() in production
+  Network* network = nullptr;     // its clock is the clock
+  EnvironmentLookup environment;  // process_environment() in production
   /// Instead of the environment: an id or a store that the application brought.
   const tutti_unique_id_t* unique_id = nullptr;
   const tutti_store_t* store = nullptr;
@@ -55,16 +55,16 @@ struct JobInfo {
   int local_rank_hint = -1;  // the launcher's word; truth comes from the cards' host identities
   int local_size_hint = -1;
   Launcher launcher = Launcher::none;
-  std::string job_id;                   // for messages
-  std::array<std::byte, 16> job{};      // the same on all ranks, different for every job
-  Secret secret;                        // never empty: drawn by rank 0 where nothing else gives one
-  bool insecure = false;                // the secret came over an unauthenticated connection
+  std::string job_id;               // for messages
+  std::array<std::byte, 16> job{};  // the same on all ranks, different for every job
+  Secret secret;                    // never empty: drawn by rank 0 where nothing else gives one
+  bool insecure = false;            // the secret came over an unauthenticated connection
   bool single_host_hint = false;
-  std::vector<std::string> addresses;   // chosen interface addresses, best first: for tutti_tp_open.bind_addresses
+  std::vector<std::string> addresses;  // chosen interface addresses, best first: for tutti_tp_open.bind_addresses
   std::string host_identity;
-  std::unique_ptr<Store> store;         // null when size is 1; may be dropped after the exchange
-  std::unique_ptr<StoreHost> host;      // on the rank that serves; keep until finished() or linger()
-  Deadline deadline;                    // of the start as a whole (setting bootstrap_timeout)
+  std::unique_ptr<Store> store;     // null when size is 1; may be dropped after the exchange
+  std::unique_ptr<StoreHost> host;  // on the rank that serves; keep until finished() or linger()
+  Deadline deadline;                // of the start as a whole (setting bootstrap_timeout)
   uint32_t version = kProtocolVersion;
 };
 
@@ -92,8 +92,7 @@ Result<std::vector<std::string>> exchange_cards(JobInfo& job, const BootstrapOpt
                                                 std::string room = {});
 
 /// The same without blocking.
-std::unique_ptr<Exchange> start_exchange(JobInfo& job, const BootstrapOptions& options, std::string card,
-                                         std::string room = {});
+std::unique_ptr<Exchange> start_exchange(JobInfo& job, const BootstrapOptions& options, std::string card, std::string room = {});
 
 /// tutti_unique_id_create: serves a store on a thread until the job has met or `bootstrap_timeout` has passed twice, on
 /// loopback and the chosen interfaces' addresses.

@@ -15,12 +15,12 @@ namespace tutti {
 /// One address of one interface of this host.
 struct InterfaceAddress {
   std::string interface;
-  std::string address;      // numeric, without prefix length; a link-local IPv6 one with %scope
+  std::string address;  // numeric, without prefix length; a link-local IPv6 one with %scope
   unsigned prefix_bits = 0;
   bool up = true;
   bool loopback = false;
   bool point_to_point = false;
-  bool physical = false;    // backed by a device, not software
+  bool physical = false;  // backed by a device, not software
 };
 
 /// What the kernel has (getifaddrs).

@@ -23,7 +23,7 @@ struct Endpoint {
 
   bool on_this_machine() const;  // loopback address, "localhost" or "@name": decided without a resolver
   bool is_unix() const { return !host.empty() && host.front() == '@'; }
-  std::string text() const;      // "10.0.0.5:4711", "[fd00::5]:4711", "@name"
+  std::string text() const;  // "10.0.0.5:4711", "[fd00::5]:4711", "@name"
   /// Back from text(). The port must be there (1..65535) but for "@name"; errors are TUTTI_ERR_ENVIRONMENT with the value.
   static Result<Endpoint> parse(std::string_view text);
   friend bool operator==(const Endpoint& a, const Endpoint& b) { return a.host == b.host && a.port == b.port; }

@@ -24,8 +24,8 @@ struct StoreClientOptions {
   Secret secret;
   std::string job_id;
   uint32_t version = kProtocolVersion;
-  std::vector<Endpoint> servers;  // tried in turn
-  Deadline deadline;              // after which calls return the error that says why the server is not there
+  std::vector<Endpoint> servers;           // tried in turn
+  Deadline deadline;                       // after which calls return the error that says why the server is not there
   uint64_t attempt_ns = 5'000'000'000;     // one connection with its handshake
   uint64_t auth_grace_ns = 3'000'000'000;  // how long a wrong secret is put down to a server of an earlier job
 };

@@ -19,7 +19,7 @@ namespace tutti {
 /// or the caller's store.
 struct Invitation {
   std::vector<Endpoint> servers;
-  Secret secret;               // empty: an insecure job
+  Secret secret;                    // empty: an insecure job
   std::array<std::byte, 16> job{};  // different for every job
   uint32_t version = 0;
 

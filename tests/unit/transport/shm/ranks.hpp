@@ -114,7 +114,9 @@ using Body = std::function<std::string(Rank&, Board&)>;
 /// Runs each rank in a process of its own and returns what each ended with: "", the body's text, or "signal 9".
 /// `meet` false: the body does set-up itself.
 std::vector<std::string> run_processes(const Options& options, const Body& body, bool meet = true);
-/// Tells all ranks to all.
+/// Writes the rank's address on the board.
+void publish(Rank& rank, Board& board);
+/// Tells the rank all addresses, its own by itself if it is not on the board.
 std::string exchange(Rank& rank, Board& board, const Options& options);
 /// The same, and start.
 std::string meet(Rank& rank, Board& board, const Options& options);

@@ -183,3 +183,50 @@ TEST_CASE("processes: eight ranks start, meet and end together, again and again,
     REQUIRE(results == all_fine(8));
   }
 }
+
+TEST_CASE("processes: two of them with three ranks each; one is killed") {
+  Options options;
+  options.ranks = 6;
+  Options processes;
+  const auto results = run_processes(
+      processes,
+      [&](Rank& number, Board& board) -> std::string {
+        std::vector<std::unique_ptr<Rank>> mine;
+        // Interleaved, and the first rank of a process does not start first.
+        for (uint32_t i = 0; i < 3; ++i) mine.push_back(std::make_unique<Rank>(4 + number.rank() - 2 * i, options));
+        for (auto& rank : mine) publish(*rank, board);
+        for (auto& rank : mine) {
+          if (const std::string failure = exchange(*rank, board, options); !failure.empty()) return failure;
+        }
+        bool started = false;
+        const bool all = number.until([&] {
+          started = true;
+          for (auto& rank : mine) started = rank->start() == TUTTI_OK && started;
+          return started;
+        });
+        if (!all) return "start does not end";
+        for (auto& rank : mine) {
+          for (uint32_t peer = 0; peer < 6; ++peer) {
+            if (peer != rank->rank() && !rank->send(rank->channel(peer, 1, TUTTI_TP_SEND), "x", true)) return "send";
+          }
+        }
+        for (auto& rank : mine) {
+          for (uint32_t peer = 0; peer < 6; ++peer) {
+            if (peer != rank->rank() && rank->receive(rank->channel(peer, 1, TUTTI_TP_RECV), true) != "x") return "receive";
+          }
+        }
+        board.flags[0].fetch_add(1);
+        if (!board.wait(0, 2)) return "the others hang";
+        if (number.rank() == 0) ::raise(SIGKILL);
+        for (auto& rank : mine) {
+          if (!rank->sleep_until([&] { return rank->host().gone.size() == 3; })) return "not told";
+          for (const HostDouble::Gone& gone : rank->host().gone) {
+            if (gone.peer % 2 != 0 || gone.cause != TUTTI_TP_GONE_FAILED) return "wrong peer";
+          }
+        }
+        if (!mine[0]->send(mine[0]->channel(1, 2, TUTTI_TP_SEND), "here")) return "send";
+        return mine[2]->receive(mine[2]->channel(5, 2, TUTTI_TP_RECV), true) == "here" ? "" : "the rest lost their link";
+      },
+      false);
+  CHECK(results == std::vector<std::string>{"signal 9", ""});
+}

@@ -183,10 +183,7 @@ TEST_CASE("set-up: a rank that never comes is left out on both sides, the others
       [&](Rank& rank, Board& board) -> std::string {
         if (rank.rank() == 2) {
           // Introduces itself, and starts only when the others have given up on it.
-          const std::string mine = rank.address();
-          board.address_bytes[2] = static_cast<uint32_t>(mine.size());
-          std::memcpy(board.addresses[2], mine.data(), mine.size());
-          board.arrived.fetch_add(1);
+          publish(rank, board);
           if (!board.wait(0, 3)) return "the others do not start";
           for (uint32_t peer = 0; peer < 4; ++peer) {
             rank.introduce(peer, std::string(board.addresses[peer], board.address_bytes[peer]));
@@ -217,10 +214,7 @@ TEST_CASE("set-up: one that died is not waited for; without its leader nobody li
       options,
       [&](Rank& rank, Board& board) -> std::string {
         if (rank.rank() == dead) {
-          const std::string mine = rank.address();
-          board.address_bytes[dead] = static_cast<uint32_t>(mine.size());
-          std::memcpy(board.addresses[dead], mine.data(), mine.size());
-          board.arrived.fetch_add(1);
+          publish(rank, board);
           ::_exit(0);
         }
         if (const std::string failure = meet(rank, board, options); !failure.empty()) return failure;

@@ -57,6 +57,11 @@ class Bench:
         full = dict(self.env, **(env or {}))
         return subprocess.Popen([*prefix, self.program, *args], env=full, cwd=self.folder, **options)
 
+    def start_command(self, command, env=None):
+        """Something else than the program under test."""
+        return subprocess.Popen(command, env=dict(self.env, **(env or {})), cwd=self.folder, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
     def run(self, *args, timeout=30, input=None, **options):
         if input is not None:
             options["stdin"] = subprocess.PIPE

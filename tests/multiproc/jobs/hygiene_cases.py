@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: The Tutti authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a library must leave alone: memory, descriptors, children, signals, the environment."""
+
+import re
+
+from harness import expect
+
+JOB = ""
+
+
+def no_allocation_once_schedules_are_cached(bench):
+    for transports in ("shm", "tcp"):
+        result = bench.run("-np", "2", JOB, "allocations", env={"TUTTI_TRANSPORTS": transports})
+        expect(result.code == 0, result)
+        made = [int(line.split()[1]) for line in result.out.splitlines() if line.startswith("allocations")]
+        expect(made == [0, 0], transports, made, result)
+
+
+def children_may_exec_exit_and_be_wrong(bench):
+    for transports in ("shm", "tcp"):
+        result = bench.run("-np", "2", JOB, "fork", env={"TUTTI_TRANSPORTS": transports})
+        expect(result.code == 0 and "done" in result.out and result.err == "", transports, result)
+
+
+def no_signal_handler_no_variable_no_sigpipe(bench):
+    for transports in ("shm", "tcp"):
+        result = bench.run("-np", "3", JOB, "quiet", env={"TUTTI_TRANSPORTS": transports})
+        expect(result.code == 0 and result.out.count("done") == 3, transports, result)
+
+
+def more_than_2_to_the_31_elements(bench):
+    result = bench.run("-np", "2", JOB, "large", timeout=55)
+    expect(result.code == 0 and "done" in result.out, result)
+
+
+def communicators_come_and_go(bench):
+    for transports in ("shm", "tcp"):
+        result = bench.run("-np", "2", "sh", "-c", f"ulimit -n 64; exec {JOB} cycles 300", env={"TUTTI_TRANSPORTS": transports})
+        expect(result.code == 0 and result.out.count("done") == 2, transports, result)
+
+
+def memory_stays_flat(bench):
+    for transports in ("shm", "tcp"):
+        result = bench.run("-np", "2", JOB, "memory", "40000", env={"TUTTI_TRANSPORTS": transports}, timeout=50)
+        expect(result.code == 0, result)
+        growth = [int(n) for n in re.findall(r"growth_kib (\d+)", result.out)]
+        print(f"    {transports}: {growth} KiB")
+        expect(len(growth) == 2 and max(growth) <= 256, transports, growth)
+
+
+def jobs_that_end_at_once_are_silent(bench):
+    for _ in range(20):
+        result = bench.run("-np", "8", JOB, "create", env={"TUTTI_TRANSPORTS": "shm"})
+        expect(result.code == 0 and result.err == "", result)
+
+
+CASES = [
+    no_allocation_once_schedules_are_cached,
+    children_may_exec_exit_and_be_wrong,
+    no_signal_handler_no_variable_no_sigpipe,
+    more_than_2_to_the_31_elements,
+    communicators_come_and_go,
+    memory_stays_flat,
+    jobs_that_end_at_once_are_silent,
+]

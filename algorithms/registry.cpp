@@ -8,8 +8,7 @@ namespace tutti {
 namespace {
 
 constexpr std::array<const AlgorithmInfo*, 6> kAlgorithms = {
-    &kAllreduceRecursiveDoubling, &kAllreduceRing,        &kAllreduceTree,
-    &kBroadcastBinomial,          &kBroadcastChain,       &kBarrierDissemination,
+    &kAllreduceRecursiveDoubling, &kAllreduceRing, &kAllreduceTree, &kBroadcastBinomial, &kBroadcastChain, &kBarrierDissemination,
 };
 
 }  // namespace

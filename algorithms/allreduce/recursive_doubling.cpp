@@ -60,8 +60,7 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const Cost
   const double exchanges = std::countr_zero(active) + (active == shape.size ? 0 : 2);
   const double folds = std::countr_zero(active) + (active == shape.size ? 0 : 1);
   const auto n = static_cast<double>(bytes);
-  return exchanges * (model.latency_ns + 2 * model.step_ns + n * model.ns_per_byte) +
-         folds * n * model.reduce_ns_per_byte;
+  return exchanges * (model.latency_ns + 2 * model.step_ns + n * model.ns_per_byte) + folds * n * model.reduce_ns_per_byte;
 }
 
 }  // namespace

@@ -22,8 +22,7 @@ constexpr uint64_t kMaxLaneRanks = 12288;
 enum : size_t { kSegmentBytes, kChannels };
 constexpr ParameterInfo kParameters[] = {
     {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
-    {"channels", 1, 1, kMaxChannels, false,
-     "lanes that each take a share of the buffer; fewer on more than 768 ranks"},
+    {"channels", 1, 1, kMaxChannels, false, "lanes that each take a share of the buffer; fewer on more than 768 ranks"},
 };
 
 uint32_t lanes_for(const Parameters& parameters, uint32_t size) {

@@ -7,8 +7,8 @@
 #include "schedule/builder.hpp"
 
 /// A binary search tree over the ranks: the root of the ranks [low, high) is the middle one, its subtrees are the ranks below and
-/// above it. Each rank folds (left subtree, own, right subtree), which is rank order, and gives the result to its parent; the root
-/// sends the complete result down again. It is folded in one place: the same bits everywhere.
+/// above it. Each rank folds (left subtree, own, right subtree), which is rank order, and gives the result to its parent; the
+/// root sends the complete result down again. It is folded in one place: the same bits everywhere.
 ///
 /// A rank at depth d has the result of a chunk 2 d hops after it gave its part away. So its second half lags 2 d iterations: the
 /// pipeline stays full, and as each hop holds one chunk at least, no more than the smallest credit is asked of a channel.

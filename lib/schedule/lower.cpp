@@ -40,9 +40,7 @@ struct Item {
 struct Time {
   uint32_t iteration;
   size_t place;
-  bool operator<(const Time& other) const {
-    return std::tie(iteration, place) < std::tie(other.iteration, other.place);
-  }
+  bool operator<(const Time& other) const { return std::tie(iteration, place) < std::tie(other.iteration, other.place); }
 };
 
 struct Draft {
@@ -76,8 +74,7 @@ uint16_t power_of_two_at_least(uint32_t value) {
 
 class Lowering {
  public:
-  Lowering(const Schedule& schedule, const Capabilities& capabilities)
-      : schedule_(schedule), capabilities_(capabilities) {
+  Lowering(const Schedule& schedule, const Capabilities& capabilities) : schedule_(schedule), capabilities_(capabilities) {
     program_.collective = schedule.collective;
     program_.rank = schedule.rank;
     program_.size = schedule.size;
@@ -95,8 +92,8 @@ class Lowering {
     uint32_t prefetch = std::min(capabilities_.prefetch, kMaxPrefetch);
     Draft draft = draft_lane(prefetch);
     while (prefetch > 0 && !prefetch_is_safe(draft, prefetch)) draft = draft_lane(--prefetch);
-    const bool posts_receives = std::any_of(draft.items.begin(), draft.items.end(),
-                                            [](const Item& item) { return item.verb == Verb::post_recv; });
+    const bool posts_receives =
+        std::any_of(draft.items.begin(), draft.items.end(), [](const Item& item) { return item.verb == Verb::post_recv; });
     if (posts_receives) {
       for (Item& item : draft.items) {
         if (item.verb != Verb::post_recv) item.lag += prefetch;
@@ -289,7 +286,8 @@ class Lowering {
       for (size_t n = writer.source_count; n < writer.operands.size(); ++n) {
         Time write = {writer.lag, other};
         switch (overlap(writer.operands[n], bytes)) {
-          case Overlap::none: continue;
+          case Overlap::none:
+            continue;
           case Overlap::partial:  // every chunk posted so far
             write.iteration = send.lag + (other < place ? 1 : 0);
             break;
@@ -305,9 +303,7 @@ class Lowering {
     return first;
   }
 
-  uint16_t stage_depth(const Draft& draft, uint16_t index) const {
-    return draft.stages[index - program_.stages.size()].depth;
-  }
+  uint16_t stage_depth(const Draft& draft, uint16_t index) const { return draft.stages[index - program_.stages.size()].depth; }
 
   // ---- emit
 
@@ -412,8 +408,7 @@ class Lowering {
   }
 
   uint16_t channel(uint32_t peer, uint8_t direction) {
-    const auto [entry, is_new] =
-        channel_of_.try_emplace({peer, direction}, static_cast<uint16_t>(program_.channels.size()));
+    const auto [entry, is_new] = channel_of_.try_emplace({peer, direction}, static_cast<uint16_t>(program_.channels.size()));
     if (is_new) program_.channels.push_back({peer, direction, carrier(peer), lane_});
     return entry->second;
   }
@@ -428,8 +423,6 @@ class Lowering {
 
 }  // namespace
 
-Program lower(const Schedule& schedule, const Capabilities& capabilities) {
-  return Lowering(schedule, capabilities).run();
-}
+Program lower(const Schedule& schedule, const Capabilities& capabilities) { return Lowering(schedule, capabilities).run(); }
 
 }  // namespace tutti

@@ -6,18 +6,24 @@ namespace tutti {
 
 std::string_view name(Collective collective) noexcept {
   switch (collective) {
-    case Collective::allreduce: return "allreduce";
-    case Collective::broadcast: return "broadcast";
-    case Collective::barrier: return "barrier";
+    case Collective::allreduce:
+      return "allreduce";
+    case Collective::broadcast:
+      return "broadcast";
+    case Collective::barrier:
+      return "barrier";
   }
   return "unknown";
 }
 
 std::string_view name(BufferId buffer) noexcept {
   switch (buffer) {
-    case BufferId::input: return "input";
-    case BufferId::output: return "output";
-    case BufferId::scratch: return "scratch";
+    case BufferId::input:
+      return "input";
+    case BufferId::output:
+      return "output";
+    case BufferId::scratch:
+      return "scratch";
   }
   return "unknown";
 }
@@ -26,11 +32,16 @@ std::string_view name(Carrier carrier) noexcept { return carrier == Carrier::slo
 
 std::string_view name(Verb verb) noexcept {
   switch (verb) {
-    case Verb::fold: return "fold";
-    case Verb::post_send: return "post_send";
-    case Verb::await_sent: return "await_sent";
-    case Verb::post_recv: return "post_recv";
-    case Verb::await_received: return "await_received";
+    case Verb::fold:
+      return "fold";
+    case Verb::post_send:
+      return "post_send";
+    case Verb::await_sent:
+      return "await_sent";
+    case Verb::post_recv:
+      return "post_recv";
+    case Verb::await_received:
+      return "await_received";
   }
   return "unknown";
 }

@@ -108,7 +108,8 @@ void print_rank(const Schedule& schedule, std::string& text) {
     const Step& step = schedule.lanes[order[n].first].steps[order[n].second];
     text += fmt::format("    {} [label=\"{}\"];\n", node_name(schedule.rank, order[n]), step_text(step));
     if (n == 0 || order[n - 1].first != order[n].first) continue;
-    text += fmt::format("    {} -> {} [style=dotted];\n", node_name(schedule.rank, order[n - 1]), node_name(schedule.rank, order[n]));
+    text +=
+        fmt::format("    {} -> {} [style=dotted];\n", node_name(schedule.rank, order[n - 1]), node_name(schedule.rank, order[n]));
   }
   text += "  }\n";
 }

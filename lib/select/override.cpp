@@ -92,7 +92,8 @@ Result<Choice> parse_override(Collective collective, const Shape& shape, std::st
   Choice choice;
   choice.algorithm = find_algorithm(collective, wanted);
   if (choice.algorithm == nullptr) {
-    return error(TUTTI_ERR_CONFIG, "there is no {} algorithm '{}'; there are: {}", name(collective), wanted, names_of(collective));
+    return error(TUTTI_ERR_CONFIG, "there is no {} algorithm '{}'; there are: {}", name(collective), wanted,
+                 names_of(collective));
   }
   const AlgorithmInfo& algorithm = *choice.algorithm;
   if (const char* why = unfit_for(algorithm, shape)) {

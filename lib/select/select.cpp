@@ -57,7 +57,8 @@ struct Range {
 
 /// Appends the ranges of [low, high]. Where the winners at the ends differ the range is halved until they are neighbours, so that
 /// a third one that wins in between is found too.
-void divide(const Ranking& ranking, uint64_t low, size_t low_winner, uint64_t high, size_t high_winner, std::vector<Range>& ranges) {
+void divide(const Ranking& ranking, uint64_t low, size_t low_winner, uint64_t high, size_t high_winner,
+            std::vector<Range>& ranges) {
   if (low_winner == high_winner) {
     if (!ranges.empty() && ranges.back().winner == low_winner) {
       ranges.back().last_bytes = high;
@@ -116,7 +117,8 @@ Result<std::vector<SelectionRow>> selection_table(Collective collective, const S
   }
   std::vector<Candidate> candidates;
   for (const AlgorithmInfo* info : all_algorithms()) {
-    if (info->collective == collective && unfit_for(*info, shape) == nullptr) candidates.push_back({info, default_parameters(*info)});
+    if (info->collective == collective && unfit_for(*info, shape) == nullptr)
+      candidates.push_back({info, default_parameters(*info)});
   }
   if (candidates.empty()) {
     return error(TUTTI_ERR_UNSUPPORTED, "there is no {} algorithm for {} ranks", name(collective), shape.size);

@@ -12,7 +12,8 @@ std::vector<Parameters> parameter_variants(const AlgorithmInfo& algorithm, uint3
   for (const ParameterInfo& info : algorithm.parameters) {
     std::vector<uint64_t> values;
     if (info.bytes) {
-      values = {0, std::max<uint64_t>(info.min, uint64_t{element_bytes} * 2), std::max<uint64_t>(info.min, uint64_t{element_bytes} * 5)};
+      values = {0, std::max<uint64_t>(info.min, uint64_t{element_bytes} * 2),
+                std::max<uint64_t>(info.min, uint64_t{element_bytes} * 5)};
     } else {
       values = {info.min, std::min<uint64_t>(info.max, info.min + 1), std::min<uint64_t>(info.max, info.min + 2)};
     }

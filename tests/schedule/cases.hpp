@@ -12,8 +12,8 @@
 /// What the tests of schedules run over.
 namespace tutti::cases {
 
-/// Every combination of small and ordinary values of the algorithm's parameters: chunks of two elements, of few and as long as the
-/// transport allows; one lane, and several.
+/// Every combination of small and ordinary values of the algorithm's parameters: chunks of two elements, of few and as long as
+/// the transport allows; one lane, and several.
 std::vector<Parameters> parameter_variants(const AlgorithmInfo& algorithm, uint32_t element_bytes);
 
 /// "8,2"

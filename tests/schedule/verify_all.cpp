@@ -36,8 +36,9 @@ class Run {
       }
       fmt::print("  {} {}: {}\n", name(algorithm->collective), algorithm->name, verified_ - before);
     }
-    fmt::print("{} schedules verified (one: all ranks of an algorithm, with parameters and root, lowered for a mix, under a call)\n",
-               verified_);
+    fmt::print(
+        "{} schedules verified (one: all ranks of an algorithm, with parameters and root, lowered for a mix, under a call)\n",
+        verified_);
     if (failed_ > 0) fmt::print("{} FAILED\n", failed_);
     return failed_ == 0 && verified_ > 0;
   }

@@ -38,8 +38,8 @@ class Verifier::Machine {
   struct Message {
     uint64_t first_value = 0;  ///< in values_
     uint32_t length = 0;
-    uint32_t transfer = kNone;   ///< of the sender; none for slots
-    size_t first_heard = 0;      ///< in heard_of_messages_
+    uint32_t transfer = kNone;  ///< of the sender; none for slots
+    size_t first_heard = 0;     ///< in heard_of_messages_
   };
   /// FIFO: the n-th message meets the n-th receive.
   struct Channel {

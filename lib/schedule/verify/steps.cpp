@@ -107,7 +107,8 @@ bool Verifier::Machine::read(const Process& process, uint32_t index) {
 bool Verifier::Machine::write(const Process& process, uint32_t index) {
   Cell& cell = cells_[index];
   if (cell.receiving || cell.sending > 0) {
-    fault(cell.receiving ? "writes bytes that a posted receive may still write" : "writes bytes that a posted send may still read");
+    fault(cell.receiving ? "writes bytes that a posted receive may still write"
+                         : "writes bytes that a posted send may still read");
     return false;
   }
   const bool root = job_[process.rank].collective == Collective::broadcast && process.rank == call_.root;

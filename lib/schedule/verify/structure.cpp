@@ -86,7 +86,8 @@ class ProgramCheck {
     if (index >= program_.operands.size()) return fault("operand {} of {}", index, program_.operands.size());
     const ProgramOperand& operand = program_.operands[index];
     if (operand.divisor != ProgramOperand::kNoData) {
-      if (operand.divisor >= program_.divisors.size()) return fault("divisor {} of {}", operand.divisor, program_.divisors.size());
+      if (operand.divisor >= program_.divisors.size())
+        return fault("divisor {} of {}", operand.divisor, program_.divisors.size());
       if (operand.first > operand.last || operand.last > program_.divisors[operand.divisor]) {
         return fault("slice {}..{} of {} parts", operand.first, operand.last, program_.divisors[operand.divisor]);
       }
@@ -198,7 +199,8 @@ Status check_step(const Step& step, const Schedule& schedule) {
 
 Status check(const Schedule& schedule) {
   if (schedule.rank >= schedule.size) return error(TUTTI_ERR_INTERNAL, "rank {} of {}", schedule.rank, schedule.size);
-  if (schedule.lanes.size() > kMaxLanes) return error(TUTTI_ERR_INTERNAL, "{} lanes; at most {}", schedule.lanes.size(), kMaxLanes);
+  if (schedule.lanes.size() > kMaxLanes)
+    return error(TUTTI_ERR_INTERNAL, "{} lanes; at most {}", schedule.lanes.size(), kMaxLanes);
   for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
     for (size_t n = 0; n < schedule.lanes[lane].steps.size(); ++n) {
       const Status status = check_step(schedule.lanes[lane].steps[n], schedule);

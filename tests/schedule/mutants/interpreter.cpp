@@ -319,7 +319,8 @@ std::string Interpreter::judge() const {
       for (uint32_t other = 1; !broadcast && other < ranks_.size(); ++other) expected = fold(expected, contribution(other, n));
       if (!broadcast) expected = finalized(expected);
       if (got.sum != expected.sum) return "a wrong sum";
-      if ((call_.rank_ordered || broadcast) && (got.scale != expected.scale || got.offset != expected.offset)) return "a wrong order";
+      if ((call_.rank_ordered || broadcast) && (got.scale != expected.scale || got.offset != expected.offset))
+        return "a wrong order";
       if (!(got == ranks_[0].memory[static_cast<size_t>(BufferId::output)][n])) return "ranks differ";
       if (!broadcast && !call_.in_place && !(ranks_[rank].memory[0][n] == contribution(rank, n))) return "input was written";
     }

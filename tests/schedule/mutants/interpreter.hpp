@@ -29,9 +29,9 @@ class Random {
   uint64_t state_;
 };
 
-/// Runs a job on numbers, one action at a time, in an order drawn from a seed: with the smallest credits, sends that complete early
-/// or late, posted receives that scribble over their bytes before the data comes, and one rank that is as slow as can be. It shares
-/// nothing with the verifier but the program: what the verifier derives, this one tries.
+/// Runs a job on numbers, one action at a time, in an order drawn from a seed: with the smallest credits, sends that complete
+/// early or late, posted receives that scribble over their bytes before the data comes, and one rank that is as slow as can be.
+/// It shares nothing with the verifier but the program: what the verifier derives, this one tries.
 class Interpreter {
  public:
   Interpreter(std::span<const Program> job, const Call& call, uint64_t seed);
@@ -40,7 +40,8 @@ class Interpreter {
   std::string run();
 
  private:
-  /// Tells apart what it was made from: the multiset of contributions (sum), their order (an affine map) and the association (hash).
+  /// Tells apart what it was made from: the multiset of contributions (sum), their order (an affine map) and the association
+  /// (hash).
   struct Number {
     uint64_t sum = 0;
     uint64_t scale = 1;

@@ -58,10 +58,10 @@ Original draw(const AlgorithmInfo& algorithm, std::mt19937_64& random) {
   const cases::Mix mix = one_of(cases::mixes(original.ranks, segment_bytes, prefetch, random()), random);
   original.pairs = mix.pairs;
   original.schedules = cases::job(algorithm, original.ranks, original.call.root, parameters, original.call.in_place);
-  original.text = fmt::format("{} {}, {} ranks, root {}, parameters {}, {}, segments of {} bytes, prefetch {}{}",
-                              name(algorithm.collective), algorithm.name, original.ranks, original.call.root,
-                              cases::text(parameters), mix.name, segment_bytes, prefetch,
-                              original.call.in_place ? ", in place" : "");
+  original.text =
+      fmt::format("{} {}, {} ranks, root {}, parameters {}, {}, segments of {} bytes, prefetch {}{}", name(algorithm.collective),
+                  algorithm.name, original.ranks, original.call.root, cases::text(parameters), mix.name, segment_bytes, prefetch,
+                  original.call.in_place ? ", in place" : "");
   return original;
 }
 
@@ -125,12 +125,13 @@ class Run {
   void escaped(const Original& original, std::string_view what, size_t rank, const Program& program, std::string_view why) {
     constexpr uint64_t kShown = 5;
     if (++failed_ > kShown) return;
-    fmt::print("FAILED: the verifier passes a mutant that is wrong: {} of rank {} of {}; {}\n{}\n", what, rank, original.text, why,
-               print_text(program));
+    fmt::print("FAILED: the verifier passes a mutant that is wrong: {} of rank {} of {}; {}\n{}\n", what, rank, original.text,
+               why, print_text(program));
   }
 
   void report() const {
-    for (const auto& [what, tally] : tallies_) fmt::print("  {}: {} caught, {} equivalent\n", what, tally.caught, tally.equivalent);
+    for (const auto& [what, tally] : tallies_)
+      fmt::print("  {}: {} caught, {} equivalent\n", what, tally.caught, tally.equivalent);
     fmt::print("{} mutants: {} caught, {} equivalent\n", caught_ + equivalent_ + failed_, caught_, equivalent_);
     if (failed_ > 0) fmt::print("{} ESCAPED\n", failed_);
   }

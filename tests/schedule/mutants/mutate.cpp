@@ -24,9 +24,10 @@ enum ScheduleMutation : size_t {
   kOperandDropped,
   kSegment,
 };
-constexpr std::array<std::string_view, 12> kScheduleNames = {
-    "step dropped",   "step doubled",   "message re-targeted", "steps reordered",   "slice changed",   "slices of a step changed",
-    "finalize changed", "lag changed", "buffer changed",      "operands reordered", "operand dropped", "segment changed"};
+constexpr std::array<std::string_view, 12> kScheduleNames = {"step dropped",       "step doubled",    "message re-targeted",
+                                                             "steps reordered",    "slice changed",   "slices of a step changed",
+                                                             "finalize changed",   "lag changed",     "buffer changed",
+                                                             "operands reordered", "operand dropped", "segment changed"};
 
 enum ProgramMutation : size_t {
   kProgramDrop,
@@ -42,9 +43,10 @@ enum ProgramMutation : size_t {
   kProgramVerb,
 };
 constexpr std::array<std::string_view, 11> kProgramNames = {
-    "program step dropped",   "program step doubled",     "channel re-targeted",    "program steps reordered",
-    "program slice changed",  "program buffer changed",   "program finalize changed", "program lag changed",
-    "ticket changed",         "ring depth changed",     "verb changed"};
+    "program step dropped",     "program step doubled",  "channel re-targeted",
+    "program steps reordered",  "program slice changed", "program buffer changed",
+    "program finalize changed", "program lag changed",   "ticket changed",
+    "ring depth changed",       "verb changed"};
 
 uint32_t below(std::mt19937_64& random, size_t limit) { return static_cast<uint32_t>(random() % limit); }
 

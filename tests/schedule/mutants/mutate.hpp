@@ -10,7 +10,8 @@
 
 namespace tutti::mutants {
 
-/// Change one thing. They return what was done ("step dropped"), or "" when the thing drawn cannot be done here or changes nothing.
+/// Change one thing. They return what was done ("step dropped"), or "" when the thing drawn cannot be done here or changes
+/// nothing.
 std::string_view mutate(Schedule& schedule, std::mt19937_64& random);
 std::string_view mutate(Program& program, std::mt19937_64& random);
 

@@ -264,11 +264,16 @@ TEST_CASE("the form of a schedule is checked") {
   CHECK_THAT(form_fault([](ScheduleBuilder& plan) { plan.lane().send(0, input()); }), Contains("a message to rank 0"));
   CHECK_THAT(form_fault([](ScheduleBuilder& plan) { plan.lane().send(2, input()); }), Contains("a message to rank 2"));
   CHECK_THAT(form_fault([](ScheduleBuilder& plan) { plan.lane().send(1, input({2, 1, 3})); }), Contains("slice 1..3 of 2 parts"));
-  CHECK_THAT(form_fault([](ScheduleBuilder& plan) { plan.lane().copy(output(), input()); }), Contains("writes the caller's input"));
+  CHECK_THAT(form_fault([](ScheduleBuilder& plan) { plan.lane().copy(output(), input()); }),
+             Contains("writes the caller's input"));
   CHECK_THAT(form_fault([](ScheduleBuilder& plan) { plan.lane().fold({}, {output()}); }), Contains("no source"));
-  CHECK_THAT(form_fault([](ScheduleBuilder& plan) { plan.lane().fold({message(1), message(1)}, {output()}); }),
+  CHECK_THAT(form_fault([](ScheduleBuilder& plan) {
+               plan.lane().fold({message(1), message(1)}, {output()});
+             }),
              Contains("rank 1 twice in one step"));
-  CHECK_THAT(form_fault([](ScheduleBuilder& plan) { plan.lane().fold({message(1), input(kSignal)}, {output()}); }),
+  CHECK_THAT(form_fault([](ScheduleBuilder& plan) {
+               plan.lane().fold({message(1), input(kSignal)}, {output()});
+             }),
              Contains("a signal among data"));
 }
 

@@ -85,7 +85,8 @@ TEST_CASE("a step that is too late for its lane would not finish its chunks") {
 }
 
 TEST_CASE("segments must hold an element and suit both ends") {
-  CHECK_THAT(broken(Carrier::slots, [](Program& program) { program.lanes[0].segment_bytes = 0; }), Contains("segments of 0 bytes"));
+  CHECK_THAT(broken(Carrier::slots, [](Program& program) { program.lanes[0].segment_bytes = 0; }),
+             Contains("segments of 0 bytes"));
   CHECK_THAT(broken(Carrier::slots, [](Program& program) { program.lanes[0].segment_bytes = 3; }), Contains("does not fit"));
   CHECK_THAT(broken(Carrier::slots, [](Program& program) { program.lanes[0].segment_bytes = 4; }), Contains("are expected"));
 }

@@ -35,10 +35,10 @@ struct PlanRequest {
 
 /// Prices of the network for the cost formulas (alpha-beta-gamma).
 struct CostModel {
-  double latency_ns = 1000;        ///< one message
-  double ns_per_byte = 0.2;        ///< transfer
-  double reduce_ns_per_byte = 0.1; ///< fold
-  double step_ns = 50;             ///< the engine's own cost a step
+  double latency_ns = 1000;         ///< one message
+  double ns_per_byte = 0.2;         ///< transfer
+  double reduce_ns_per_byte = 0.1;  ///< fold
+  double step_ns = 50;              ///< the engine's own cost a step
 };
 
 /// What an algorithm says about itself. Lives beside its build function, in the algorithm's one file.

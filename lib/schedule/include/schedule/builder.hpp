@@ -21,9 +21,7 @@ inline Operand input(Slice slice = kWhole) { return local(BufferId::input, slice
 inline Operand output(Slice slice = kWhole) { return local(BufferId::output, slice); }
 inline Operand scratch(Slice slice = kWhole) { return local(BufferId::scratch, slice); }
 /// A message from a peer (as a source) or to one (as a destination).
-inline Operand message(uint32_t peer, Slice slice = kWhole) {
-  return {Operand::Kind::message, BufferId::input, peer, slice};
-}
+inline Operand message(uint32_t peer, Slice slice = kWhole) { return {Operand::Kind::message, BufferId::input, peer, slice}; }
 /// Block `index` of `parts`.
 inline Slice block(uint32_t index, uint32_t parts) { return {parts, index, index + 1}; }
 
@@ -63,9 +61,7 @@ class LaneBuilder {
   StepBuilder send(uint32_t peer, Operand from) const { return fold({from}, {message(peer, from.slice)}); }
   StepBuilder recv(uint32_t peer, Operand to) const { return fold({message(peer, to.slice)}, {to}); }
   /// to = message op own.
-  StepBuilder recv_reduce(uint32_t peer, Operand own, Operand to) const {
-    return fold({message(peer, to.slice), own}, {to});
-  }
+  StepBuilder recv_reduce(uint32_t peer, Operand own, Operand to) const { return fold({message(peer, to.slice), own}, {to}); }
   /// Receives, and passes on to `next` as well.
   StepBuilder forward(uint32_t peer, Operand to, const std::vector<uint32_t>& next) const {
     std::vector<Operand> destinations = {to};

@@ -62,8 +62,8 @@ class Verifier {
 
 Status verify(std::span<const Program> job, const Call& call);
 
-/// Judges the schedules of all ranks: their own form, then what they are lowered to for messages only, slots only and mixed pairs,
-/// with long and short segments and receives posted 0, 1 and 2 iterations ahead.
+/// Judges the schedules of all ranks: their own form, then what they are lowered to for messages only, slots only and mixed
+/// pairs, with long and short segments and receives posted 0, 1 and 2 iterations ahead.
 Status verify(std::span<const Schedule> job, const Call& call);
 
 /// The form of one schedule: ranks, slices and operands in range, no peer twice among the sources or destinations of a step.

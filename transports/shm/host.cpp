@@ -21,7 +21,7 @@ Mac Host::mac(const std::vector<uint8_t>& message) const {
 Outcome Host::number(const char* name, uint64_t fallback, uint64_t& value) const {
   value = fallback;
   const char* text = table_->setting != nullptr ? table_->setting(table_->host, name) : nullptr;
-  if (text == nullptr) return Outcome::success();
+  if (text == nullptr || *text == '\0') return Outcome::success();
   char* end = nullptr;
   errno = 0;
   const unsigned long long parsed = std::strtoull(text, &end, 10);

@@ -22,6 +22,7 @@ tutti_status_t Endpoint::open(const tutti_tp_open_t& arguments) {
   if (done.ok()) done = host_.number("shm_slot_bytes", 64 << 10, slot_bytes_);
   if (done.ok()) done = host_.number("shm_arena_bytes", 256 << 20, arena_bytes_);
   if (done.ok()) done = host_.number("connect_timeout", 20'000'000'000, timeout_ns_);
+  timeout_ns_ = std::clamp<uint64_t>(timeout_ns_, 1'000'000, uint64_t{1} << 60);
   slot_bytes_ = slot_bytes_ > kMaxSlotBytes ? 0 : round_up(slot_bytes_, 64);
   if (done.ok() && !valid_geometry(slots, slot_bytes_)) {
     done = Outcome::failure(TUTTI_ERR_CONFIG, "shm_slots must be a power of two from 4 to 1024, shm_slot_bytes 1 to 256 MiB");

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "built_in.hpp"
 
+#ifdef WITH_FAULT
+#include <chrono>
+
+#include "fault/plan.hpp"
+#endif
 #ifdef WITH_SIM
 #include "sim/world.hpp"
 #endif
@@ -20,7 +25,10 @@ class SimWorld final : public World {
  public:
   explicit SimWorld(uint32_t ranks) : world_(next_seed(), options(ranks)) {}
   void* pointer() override { return &world_; }
-  void step() override { world_.step(); }
+  /// Time passes even when nothing is under way: somebody may wait for it.
+  void step() override {
+    if (!world_.step()) world_.call_at(world_.now_ns() + 10'000, [] {});
+  }
   uint64_t now_ns() override { return world_.now_ns(); }
 
  private:
@@ -35,6 +43,35 @@ class SimWorld final : public World {
     return options;
   }
   sim::World world_;
+};
+#endif
+
+#ifdef WITH_FAULT
+class FaultyWorld final : public World {
+ public:
+  FaultyWorld(const tutti_tp_table_t* table, std::unique_ptr<World> beneath)
+      : beneath_(std::move(beneath)),
+        plan_(1, table, beneath_ == nullptr ? nullptr : beneath_->pointer(), rules()) {}
+  static fault::Rules rules() {
+    fault::Rules rules;
+    rules.again_percent = 15;
+    rules.delay_percent = 15;
+    rules.max_delay_ns = 50'000;
+    return rules;
+  }
+  void* pointer() override { return &plan_; }
+  void step() override {
+    if (beneath_ != nullptr) beneath_->step();
+  }
+  uint64_t now_ns() override {
+    if (beneath_ != nullptr) return beneath_->now_ns();
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
+  }
+
+ private:
+  std::unique_ptr<World> beneath_;
+  fault::Plan plan_;
 };
 #endif
 
@@ -61,6 +98,18 @@ std::function<std::unique_ptr<World>(uint32_t)> world_of([[maybe_unused]] const 
   }
 #endif
   return {};
+}
+
+Subject with_faults([[maybe_unused]] const Subject& plain) {
+#ifdef WITH_FAULT
+  // Every plan's table has the same functions: this one gives them their name, those of the jobs the rest.
+  static const fault::Plan all(1, plain.table, nullptr, {});
+  return {all.table(), [plain](uint32_t ranks) {
+            return std::make_unique<FaultyWorld>(plain.table, plain.make_world ? plain.make_world(ranks) : nullptr);
+          }};
+#else
+  return {};
+#endif
 }
 
 }  // namespace tutti::conformance

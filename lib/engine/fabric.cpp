@@ -12,6 +12,7 @@ bool Fabric::mark_gone(uint32_t peer, int cause, std::string text) {
   const auto state = cause == TUTTI_TP_GONE_LEFT ? PeerRoute::State::left : PeerRoute::State::failed;
   if (route.state == PeerRoute::State::failed || route.state == state) return false;
   route.state = state;
+  some_left_ |= state == PeerRoute::State::left;
   route.gone_text = std::move(text);
   return true;
 }

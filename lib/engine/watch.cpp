@@ -238,7 +238,16 @@ void Engine::look_after_groups() {
   if (!to_send_.empty()) send_notices();
 }
 
+// Runs whenever a driver is about to sleep: costs next to nothing, and allocates nothing, unless something is amiss.
 void Engine::look_after(Group& group, uint64_t now_ns) {
+  Deadline earliest = group.messages_.idle() ? Deadline() : group.messages_.earliest_deadline();
+  for (const Operation* operation = group.head_; operation; operation = operation->next_)
+    earliest.at_ns = std::min(earliest.at_ns, operation->deadline_.at_ns);
+  if (group.asked_at_ns_ == 0) group.asked_at_ns_ = now_ns + kFirstQuestionNs - kNextQuestionNs;
+  const bool ask_now = static_cast<int64_t>(now_ns - group.asked_at_ns_) >= static_cast<int64_t>(kNextQuestionNs);
+  const bool late = earliest.at_ns <= now_ns;
+  if (!ask_now && !late && group.departed_.empty() && !fabric_.some_left()) return;
+
   std::vector<uint32_t> awaited;
   if (group.head_ && group.head_->begun_) awaited = group.head_->waiting_for();
   if (!group.messages_.idle()) {
@@ -247,27 +256,8 @@ void Engine::look_after(Group& group, uint64_t now_ns) {
   }
   std::sort(awaited.begin(), awaited.end());
   awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
-  // A peer that closed its endpoint delivered everything before; what is still missing will never come.
-  for (const uint32_t peer : awaited)
-    if (fabric_.route(peer).state == PeerRoute::State::left) {
-      fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has left, and this call waits for it: {}", who(group, peer),
-                        fabric_.route(peer).gone_text),
-           peer);
-      return;
-    }
-  for (const Group::Departed& departed : group.departed_)
-    if ((group.head_ && group.collectives_ended_ >= departed.collectives) ||
-        group.messages_.waits_in_vain(departed.rank, departed.messages)) {
-      const uint32_t peer = group.channels_.world_ranks()[departed.rank];
-      fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has destroyed the communicator, and this call waits for it",
-                        who(group, peer)),
-           peer);
-      return;
-    }
-  Deadline earliest = group.messages_.idle() ? Deadline() : group.messages_.earliest_deadline();
-  for (const Operation* operation = group.head_; operation; operation = operation->next_)
-    earliest.at_ns = std::min(earliest.at_ns, operation->deadline_.at_ns);
-  if (earliest.at_ns <= now_ns) {
+  if (waits_in_vain(group, awaited)) return;
+  if (late) {
     std::string ranks;
     for (const uint32_t peer : awaited) ranks += (ranks.empty() ? "" : ", ") + who(group, peer);
     fail(group, error(TUTTI_ERR_TIMEOUT,
@@ -276,21 +266,35 @@ void Engine::look_after(Group& group, uint64_t now_ns) {
          fabric_.rank());
     return;
   }
-  ask(group, awaited, now_ns);
-}
-
-void Engine::ask(Group& group, const std::vector<uint32_t>& awaited, uint64_t now_ns) {
-  if (group.asked_at_ns_ == 0) {
-    group.asked_at_ns_ = now_ns + kFirstQuestionNs - kNextQuestionNs;
-    return;
-  }
-  if (static_cast<int64_t>(now_ns - group.asked_at_ns_) < static_cast<int64_t>(kNextQuestionNs)) return;
+  if (!ask_now) return;
   group.asked_at_ns_ = now_ns;
   Notice question;
   question.kind = Notice::question;
   question.id = group.id_;
   for (const uint32_t peer : awaited)
     if (peer != fabric_.rank()) tell(peer, question);
+}
+
+// True: the group has failed, for what it waits for will never come.
+bool Engine::waits_in_vain(Group& group, const std::vector<uint32_t>& awaited) {
+  // A peer that closed its endpoint delivered everything before.
+  for (const uint32_t peer : awaited)
+    if (fabric_.route(peer).state == PeerRoute::State::left) {
+      fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has left, and this call waits for it: {}", who(group, peer),
+                        fabric_.route(peer).gone_text),
+           peer);
+      return true;
+    }
+  for (const Group::Departed& departed : group.departed_)
+    if ((group.head_ && group.collectives_ended_ >= departed.collectives) ||
+        group.messages_.waits_in_vain(departed.rank, departed.messages)) {
+      const uint32_t peer = group.channels_.world_ranks()[departed.rank];
+      fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has destroyed the communicator, and this call waits for it",
+                        who(group, peer)),
+           peer);
+      return true;
+    }
+  return false;
 }
 
 }  // namespace tutti

@@ -114,7 +114,7 @@ class Engine {
   uint64_t next_ns() const;
   void look_after_groups();
   void look_after(Group& group, uint64_t now_ns);
-  void ask(Group& group, const std::vector<uint32_t>& awaited, uint64_t now_ns);
+  bool waits_in_vain(Group& group, const std::vector<uint32_t>& awaited);
   void end_outstanding(Group& group, const Status& why);
   void handle_events();
   void handle_gone(const Gone& gone);

@@ -54,6 +54,8 @@ class Fabric {
 
   /// peer_gone of a transport. Returns true when it is news.
   bool mark_gone(uint32_t peer, int cause, std::string text);
+  /// Whether any peer has closed its endpoint.
+  bool some_left() const noexcept { return some_left_; }
 
   Result<ChannelHandle> open_channel(uint32_t peer, uint64_t id, int direction);
   static void close_channel(ChannelHandle& handle) noexcept;
@@ -81,6 +83,7 @@ class Fabric {
   std::vector<PeerRoute> routes_;
   std::vector<FabricTransport> transports_;
   uint64_t polls_ = 0;
+  bool some_left_ = false;
   static constexpr uint64_t kIdlePollInterval = 256;
 };
 

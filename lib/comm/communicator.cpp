@@ -11,21 +11,6 @@
 namespace tutti {
 namespace {
 
-/// The same numbers on every rank, whatever it measured: the choice of an algorithm must not differ between ranks.
-CostModel cost_model(bool one_node_with_slots) {
-  CostModel model;
-  if (one_node_with_slots) {
-    model.latency_ns = 400;
-    model.ns_per_byte = 0.15;
-    model.reduce_ns_per_byte = 0.1;
-  } else {
-    model.latency_ns = 8000;
-    model.ns_per_byte = 0.5;
-    model.reduce_ns_per_byte = 0.1;
-  }
-  return model;
-}
-
 Setting override_setting(Collective collective) {
   switch (collective) {
     case Collective::allreduce: return Setting::allreduce;
@@ -95,17 +80,16 @@ Communicator::~Communicator() { context_->engine().remove(group_); }
 Status Communicator::prepare() {
   std::map<uint32_t, uint32_t> groups;  // node -> dense number, in order of the lowest rank
   std::vector<uint32_t> group_of;
-  bool one_node = true;
   for (const uint32_t world_rank : world_ranks_) {
     const uint32_t node = context_->nodes()[world_rank];
     group_of.push_back(groups.emplace(node, static_cast<uint32_t>(groups.size())).first->second);
   }
-  one_node = groups.size() == 1;
+  const bool one_node = groups.size() == 1;
   const auto here = [&](uint32_t group) { return group == group_of[rank_]; };
   local_size_ = static_cast<uint32_t>(std::count_if(group_of.begin(), group_of.end(), here));
   local_rank_ = static_cast<uint32_t>(std::count_if(group_of.begin(), group_of.begin() + rank_, here));
   shape_ = {size(), {std::move(group_of)}};
-  const CostModel model = cost_model(one_node && context_->node_slots());
+  const CostModel model = cost_model(one_node && context_->node_slots() ? Distance::within_node : Distance::between_nodes);
   for (uint32_t c = 0; c < kCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     const Setting setting = override_setting(collective);

@@ -106,6 +106,15 @@ std::string reason(const Ranking& ranking, const Range& range) {
 
 }  // namespace
 
+CostModel cost_model(Distance distance) {
+  CostModel model;
+  const bool near = distance == Distance::within_node;
+  model.latency_ns = near ? 400 : 8000;
+  model.ns_per_byte = near ? 0.15 : 0.5;
+  model.reduce_ns_per_byte = 0.1;
+  return model;
+}
+
 Result<std::vector<SelectionRow>> selection_table(Collective collective, const Shape& shape, std::string_view override_text,
                                                   const CostModel& model) {
   std::vector<SelectionRow> table;

@@ -98,7 +98,7 @@ Result<std::string> choice_page(const Arguments& given, bool schedule) {
   if (!collective.ok()) return collective.status();
   ScheduleRequest request;
   request.select = {*collective, given.ranks, given.algorithm,
-                    given.between_nodes ? Network::between_nodes : Network::within_node};
+                    given.between_nodes ? Distance::between_nodes : Distance::within_node};
   if (!schedule) return select_page(request.select);
   const Result<uint64_t> bytes = parse_bytes(given.bytes);
   if (!bytes.ok()) return bytes.status().with_context("--bytes");

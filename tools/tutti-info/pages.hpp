@@ -8,6 +8,7 @@
 
 #include "base/config.hpp"
 #include "base/status.hpp"
+#include "select/select.hpp"
 #include "schedule/algorithm.hpp"
 
 /// The subcommands of tutti-info. Each gives the text that main prints; none prints by itself.
@@ -23,16 +24,11 @@ std::string algorithms_page();
 std::string counters_page();
 std::string errors_page();
 
-/// Which network the choice of an algorithm assumes.
-enum class Network : uint8_t { within_node, between_nodes };
-/// The library's own numbers.
-CostModel cost_model(Network network);
-
 struct SelectRequest {
   Collective collective = Collective::allreduce;
   uint32_t rank_count = 1;
   std::string algorithm;  // text of an override; "": chosen
-  Network network = Network::within_node;
+  Distance network = Distance::within_node;
 };
 Result<std::string> select_page(const SelectRequest& request);
 

@@ -44,8 +44,8 @@ Result<std::vector<SelectionRow>> table_for(const SelectRequest& request) {
   return selection_table(request.collective, Shape::flat(request.rank_count), request.algorithm, cost_model(request.network));
 }
 
-std::string network_text(Network network) {
-  return network == Network::within_node ? "all ranks on one node" : "one rank a node";
+std::string network_text(Distance network) {
+  return network == Distance::within_node ? "all ranks on one node" : "one rank a node";
 }
 
 struct Job {
@@ -104,16 +104,6 @@ Result<std::string> verdict_of(const ScheduleRequest& request, const Job& job) {
 }
 
 }  // namespace
-
-CostModel cost_model(Network network) {
-  // As lib/comm has them: the library's choices, and so these pages, use the same numbers on every machine.
-  CostModel model;
-  const bool near = network == Network::within_node;
-  model.latency_ns = near ? 400 : 8000;
-  model.ns_per_byte = near ? 0.15 : 0.5;
-  model.reduce_ns_per_byte = 0.1;
-  return model;
-}
 
 Result<Collective> parse_collective(std::string_view text) {
   std::string known;

@@ -26,6 +26,12 @@ struct SelectionRow {
   Choice choice;
 };
 
+/// What carries the messages: decides the prices that algorithms are compared by.
+enum class Distance : uint8_t { within_node, between_nodes };
+
+/// The prices: the same numbers on every rank, whatever each measured, since the choice must not differ between ranks.
+CostModel cost_model(Distance distance);
+
 /// The choice for every size, rows ascending, the last up to UINT64_MAX. Pure: ranks that give the same arguments get the same
 /// table, so that all of them run the same algorithm.
 ///

@@ -25,20 +25,14 @@ struct Peer {
   std::unique_ptr<Receiver> notices_in;
 };
 
-}  // namespace tutti::shm
-
 /// One end of a channel: one of the two pointers is set.
-struct tutti_tp_channel {
-  tutti::shm::Endpoint* endpoint = nullptr;
-  tutti::shm::Peer* peer = nullptr;
-  std::unique_ptr<tutti::shm::Sender> sender;
-  std::unique_ptr<tutti::shm::Receiver> receiver;
+struct Channel {
+  Endpoint* endpoint = nullptr;
+  Peer* peer = nullptr;
+  std::unique_ptr<Sender> sender;
+  std::unique_ptr<Receiver> receiver;
   uint64_t id = 0;
 };
-
-namespace tutti::shm {
-
-using Channel = tutti_tp_channel;
 
 /// One rank's presence. setup.cpp has its way to a node, endpoint.cpp its life there.
 class Endpoint {

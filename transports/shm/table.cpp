@@ -10,13 +10,12 @@
 #define TUTTI_TP_ENTRY tutti_transport_entry
 #endif
 
-struct tutti_tp_endpoint {
-  explicit tutti_tp_endpoint(const tutti_tp_open_t& arguments) : endpoint{arguments} {}
-  tutti::shm::Endpoint endpoint;
-};
-
 namespace tutti::shm {
 namespace {
+
+/// The ABI's handles stay undefined: a library holds several transports, and each has its own idea of what they point to.
+Endpoint* of(tutti_tp_endpoint_t* handle) { return reinterpret_cast<Endpoint*>(handle); }
+Channel* of(tutti_tp_channel_t* handle) { return reinterpret_cast<Channel*>(handle); }
 
 template <class Body>
 tutti_status_t guarded(Body body) noexcept {
@@ -32,116 +31,121 @@ tutti_status_t guarded(Body body) noexcept {
 tutti_status_t table_open(const tutti_tp_open_t* arguments, tutti_tp_endpoint_t** endpoint) {
   return guarded([&]() -> tutti_status_t {
     if (arguments->struct_size < sizeof(tutti_tp_open_t) || arguments->rank >= arguments->size) return TUTTI_ERR_ARGUMENT;
-    auto made = std::make_unique<tutti_tp_endpoint>(*arguments);
-    const tutti_status_t status = made->endpoint.open(*arguments);
-    if (status == TUTTI_OK) *endpoint = made.release();
+    auto made = std::make_unique<Endpoint>(*arguments);
+    const tutti_status_t status = made->open(*arguments);
+    if (status == TUTTI_OK) *endpoint = reinterpret_cast<tutti_tp_endpoint_t*>(made.release());
     return status;
   });
 }
 
 tutti_status_t table_address(tutti_tp_endpoint_t* endpoint, void* buffer, size_t capacity, size_t* bytes) {
-  return endpoint->endpoint.address(buffer, capacity, bytes);
+  return of(endpoint)->address(buffer, capacity, bytes);
 }
 
 tutti_status_t table_set_peer(tutti_tp_endpoint_t* endpoint, uint32_t peer, const void* address, size_t bytes) {
-  return guarded([&] { return endpoint->endpoint.set_peer(peer, address, bytes); });
+  return guarded([&] { return of(endpoint)->set_peer(peer, address, bytes); });
 }
 
 tutti_status_t table_start(tutti_tp_endpoint_t* endpoint) {
-  return guarded([&] { return endpoint->endpoint.start(); });
+  return guarded([&] { return of(endpoint)->start(); });
 }
 
 tutti_status_t table_link(tutti_tp_endpoint_t* endpoint, uint32_t peer, tutti_tp_link_t* link) {
-  return endpoint->endpoint.link(peer, link);
+  return of(endpoint)->link(peer, link);
 }
 
-tutti_status_t table_connect(tutti_tp_endpoint_t* endpoint, uint32_t peer) { return endpoint->endpoint.connect(peer); }
+tutti_status_t table_connect(tutti_tp_endpoint_t* endpoint, uint32_t peer) { return of(endpoint)->connect(peer); }
 
 void table_close(tutti_tp_endpoint_t* endpoint) {
   (void)guarded([&]() -> tutti_status_t {
-    endpoint->endpoint.call_off();
+    of(endpoint)->call_off();
     return TUTTI_OK;
   });
-  delete endpoint;
+  delete of(endpoint);
 }
 
-void table_cut(tutti_tp_endpoint_t* endpoint, uint32_t peer) { endpoint->endpoint.cut(peer); }
+void table_cut(tutti_tp_endpoint_t* endpoint, uint32_t peer) { of(endpoint)->cut(peer); }
 
 tutti_status_t table_channel_open(tutti_tp_endpoint_t* endpoint, uint32_t peer, uint64_t id, int direction, int slots,
                                   tutti_tp_channel_t** channel) {
   if (slots != 1) return TUTTI_ERR_UNSUPPORTED;
   if (direction != TUTTI_TP_SEND && direction != TUTTI_TP_RECV) return TUTTI_ERR_ARGUMENT;
-  return guarded([&] { return endpoint->endpoint.channel_open(peer, id, direction == TUTTI_TP_SEND, channel); });
+  return guarded([&] {
+    Channel* opened = nullptr;
+    const tutti_status_t status = of(endpoint)->channel_open(peer, id, direction == TUTTI_TP_SEND, &opened);
+    if (status == TUTTI_OK) *channel = reinterpret_cast<tutti_tp_channel_t*>(opened);
+    return status;
+  });
 }
 
 void table_channel_close(tutti_tp_channel_t* channel) {
   (void)guarded([&]() -> tutti_status_t {
-    channel->endpoint->channel_close(channel);
+    of(channel)->endpoint->channel_close(of(channel));
     return TUTTI_OK;
   });
 }
 
 tutti_status_t trouble(tutti_tp_channel_t* channel, tutti_status_t status) {
-  return guarded([&] { return channel->endpoint->channel_trouble(*channel, status); });
+  return guarded([&] { return of(channel)->endpoint->channel_trouble(*of(channel), status); });
 }
 
 tutti_status_t table_slot_reserve(tutti_tp_channel_t* channel, uint64_t bytes, void** slot) {
-  if (!channel->sender) return TUTTI_ERR_ARGUMENT;
-  if (channel->peer->state != Peer::State::kAlive) [[unlikely]]
+  if (!of(channel)->sender) return TUTTI_ERR_ARGUMENT;
+  if (of(channel)->peer->state != Peer::State::kAlive) [[unlikely]]
     return TUTTI_ERR_PEER_FAILED;
-  const tutti_status_t status = channel->sender->reserve(bytes, slot);
+  const tutti_status_t status = of(channel)->sender->reserve(bytes, slot);
   if (status == TUTTI_OK || status == TUTTI_TP_AGAIN) [[likely]]
     return status;
   return trouble(channel, status);
 }
 
 tutti_status_t table_slot_commit(tutti_tp_channel_t* channel, uint64_t bytes) {
-  if (!channel->sender) return TUTTI_ERR_ARGUMENT;
-  if (channel->peer->state != Peer::State::kAlive) [[unlikely]]
+  if (!of(channel)->sender) return TUTTI_ERR_ARGUMENT;
+  if (of(channel)->peer->state != Peer::State::kAlive) [[unlikely]]
     return TUTTI_ERR_PEER_FAILED;
-  return channel->sender->commit(bytes);
+  return of(channel)->sender->commit(bytes);
 }
 
 tutti_status_t table_slot_peek(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes) {
-  if (!channel->receiver) return TUTTI_ERR_ARGUMENT;
-  if (channel->peer->state == Peer::State::kFailed) [[unlikely]]
+  if (!of(channel)->receiver) return TUTTI_ERR_ARGUMENT;
+  if (of(channel)->peer->state == Peer::State::kFailed) [[unlikely]]
     return TUTTI_ERR_PEER_FAILED;
-  const tutti_status_t status = channel->receiver->peek(slot, bytes);
+  const tutti_status_t status = of(channel)->receiver->peek(slot, bytes);
   if (status == TUTTI_OK) [[likely]]
     return status;
-  if (status == TUTTI_TP_AGAIN && channel->peer->state == Peer::State::kAlive) [[likely]]
+  if (status == TUTTI_TP_AGAIN && of(channel)->peer->state == Peer::State::kAlive) [[likely]]
     return status;
   return trouble(channel, status);
 }
 
 tutti_status_t table_slot_release(tutti_tp_channel_t* channel) {
-  if (!channel->receiver) return TUTTI_ERR_ARGUMENT;
-  if (channel->peer->state == Peer::State::kFailed) [[unlikely]]
+  if (!of(channel)->receiver) return TUTTI_ERR_ARGUMENT;
+  if (of(channel)->peer->state == Peer::State::kFailed) [[unlikely]]
     return TUTTI_ERR_PEER_FAILED;
-  return channel->receiver->release();
+  return of(channel)->receiver->release();
 }
 
 tutti_status_t table_notify(tutti_tp_endpoint_t* endpoint, uint32_t peer, const void* notice, size_t bytes) {
-  return guarded([&] { return endpoint->endpoint.notify(peer, notice, bytes); });
+  return guarded([&] { return of(endpoint)->notify(peer, notice, bytes); });
 }
 
 uint32_t table_progress(tutti_tp_endpoint_t* endpoint) {
   uint32_t events = 0;
   (void)guarded([&]() -> tutti_status_t {
-    events = endpoint->endpoint.progress();
+    events = of(endpoint)->progress();
     return TUTTI_OK;
   });
   return events;
 }
 
-int table_fd(tutti_tp_endpoint_t* endpoint) { return endpoint->endpoint.fd(); }
+int table_fd(tutti_tp_endpoint_t* endpoint) { return of(endpoint)->fd(); }
 
-void table_arm(tutti_tp_endpoint_t* endpoint) { endpoint->endpoint.arm(); }
+void table_arm(tutti_tp_endpoint_t* endpoint) { of(endpoint)->arm(); }
 
-void table_disarm(tutti_tp_endpoint_t* endpoint) { endpoint->endpoint.disarm(); }
+void table_disarm(tutti_tp_endpoint_t* endpoint) { of(endpoint)->disarm(); }
 
 tutti_status_t table_counter(tutti_tp_endpoint_t* endpoint, uint32_t index, const char** name, uint64_t* value) {
-  return endpoint->endpoint.counter(index, name, value);
+  return of(endpoint)->counter(index, name, value);
 }
 
 constexpr tutti_tp_table_t make_table() {

@@ -23,7 +23,7 @@ void finish(tutti_tp_op_t* op, tutti_status_t status) {
   op->done = 1;
 }
 
-bool is(const tutti_tp_channel_t& channel, int direction, bool slots) {
+bool is(const Channel& channel, int direction, bool slots) {
   return channel.direction == direction && channel.pipe->slots == slots;
 }
 
@@ -66,7 +66,7 @@ void State::close_pipe(Pipe& pipe, int direction) {
   if (uses.pipes.empty() && uses.opened[0] == uses.opened[1]) channels.erase(entry);
 }
 
-tutti_status_t Endpoint::channel_open(uint32_t peer, uint64_t id, int direction, int slots, tutti_tp_channel_t** channel) {
+tutti_status_t Endpoint::channel_open(uint32_t peer, uint64_t id, int direction, int slots, Channel** channel) {
   if (direction != TUTTI_TP_SEND && direction != TUTTI_TP_RECV) return TUTTI_ERR_ARGUMENT;
   tutti_tp_link_t link{};
   const tutti_status_t status = this->link(peer, &link);
@@ -77,7 +77,7 @@ tutti_status_t Endpoint::channel_open(uint32_t peer, uint64_t id, int direction,
   const bool sends = direction == TUTTI_TP_SEND;
   const PipePtr pipe = world->open_pipe(sends ? number : other, sends ? other : number, id, direction, slots != 0);
   if (pipe == nullptr) return TUTTI_ERR_ARGUMENT;
-  auto* made = new tutti_tp_channel_t;
+  auto* made = new Channel;
   made->endpoint = this;
   made->pipe = pipe;
   made->peer = peer;
@@ -88,7 +88,7 @@ tutti_status_t Endpoint::channel_open(uint32_t peer, uint64_t id, int direction,
   return TUTTI_OK;
 }
 
-void Endpoint::channel_close(tutti_tp_channel_t* channel) {
+void Endpoint::channel_close(Channel* channel) {
   const PipePtr pipe = channel->pipe;
   if (channel->direction == TUTTI_TP_SEND) {
     end_sends(*channel, TUTTI_ERR_ABORTED);
@@ -104,7 +104,7 @@ void Endpoint::channel_close(tutti_tp_channel_t* channel) {
   delete channel;
 }
 
-void Endpoint::end_sends(tutti_tp_channel_t& channel, tutti_status_t status) {
+void Endpoint::end_sends(Channel& channel, tutti_status_t status) {
   for (const MessagePtr& message : std::exchange(channel.pipe->unbuffered, {})) {
     if (!message->taken) message->cancelled = true;
     tutti_tp_op_t* op = std::exchange(message->op, nullptr);
@@ -112,7 +112,7 @@ void Endpoint::end_sends(tutti_tp_channel_t& channel, tutti_status_t status) {
   }
 }
 
-void Endpoint::end_receives(tutti_tp_channel_t& channel, tutti_status_t status) {
+void Endpoint::end_receives(Channel& channel, tutti_status_t status) {
   for (tutti_tp_op_t* op : std::exchange(channel.receives, {})) {
     if (!crashed) finish(op, status);
   }
@@ -120,7 +120,7 @@ void Endpoint::end_receives(tutti_tp_channel_t& channel, tutti_status_t status) 
 
 // ---- messages: the sending end ----
 
-tutti_status_t Endpoint::post_send(tutti_tp_channel_t& channel, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
+tutti_status_t Endpoint::post_send(Channel& channel, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
   if (!is(channel, TUTTI_TP_SEND, false)) return TUTTI_ERR_ARGUMENT;
   if (gone(channel.peer)) return peers[channel.peer].gone_status;
   if (world->spurious(*this)) return TUTTI_TP_AGAIN;
@@ -210,7 +210,7 @@ void Endpoint::message_arrived(const PipePtr& pipe, const MessagePtr& message) {
   wake();
 }
 
-uint32_t Endpoint::match(tutti_tp_channel_t& channel) {
+uint32_t Endpoint::match(Channel& channel) {
   std::deque<MessagePtr>& arrived = channel.pipe->arrived;
   if (channel.pipe->slots) return arrived.empty() ? 0 : 1;
   uint32_t events = 0;
@@ -226,7 +226,7 @@ uint32_t Endpoint::match(tutti_tp_channel_t& channel) {
   return events;
 }
 
-void Endpoint::take(tutti_tp_channel_t& channel, const MessagePtr& message, tutti_tp_op_t* op) {
+void Endpoint::take(Channel& channel, const MessagePtr& message, tutti_tp_op_t* op) {
   const auto capacity = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(op->plugin[1]));
   const uint64_t count = std::min(message->bytes, capacity);
   if (count > 0) std::memcpy(op->plugin[0], message->data, count);
@@ -243,7 +243,7 @@ void Endpoint::consumed(const PipePtr& pipe, const MessagePtr& message) {
   world->transmit(pipe->to, pipe->from, 0, nullptr, [sender, pipe, message] { sender->acknowledged(pipe, message); });
 }
 
-tutti_status_t Endpoint::post_recv(tutti_tp_channel_t& channel, void* data, uint64_t capacity, tutti_tp_op_t* op) {
+tutti_status_t Endpoint::post_recv(Channel& channel, void* data, uint64_t capacity, tutti_tp_op_t* op) {
   if (!is(channel, TUTTI_TP_RECV, false)) return TUTTI_ERR_ARGUMENT;
   match(channel);
   if (gone(channel.peer) && channel.pipe->arrived.empty()) return peers[channel.peer].gone_status;
@@ -259,7 +259,7 @@ tutti_status_t Endpoint::post_recv(tutti_tp_channel_t& channel, void* data, uint
 
 // ---- slots ----
 
-tutti_status_t Endpoint::reserve(tutti_tp_channel_t& channel, uint64_t bytes, void** slot) {
+tutti_status_t Endpoint::reserve(Channel& channel, uint64_t bytes, void** slot) {
   if (!is(channel, TUTTI_TP_SEND, true)) return TUTTI_ERR_ARGUMENT;
   if (bytes > world->options.slot_bytes) return TUTTI_ERR_SIZE;
   if (gone(channel.peer)) return peers[channel.peer].gone_status;
@@ -288,7 +288,7 @@ tutti_status_t Endpoint::reserve(tutti_tp_channel_t& channel, uint64_t bytes, vo
   return TUTTI_OK;
 }
 
-tutti_status_t Endpoint::commit(tutti_tp_channel_t& channel, uint64_t bytes) {
+tutti_status_t Endpoint::commit(Channel& channel, uint64_t bytes) {
   if (!is(channel, TUTTI_TP_SEND, true) || !channel.held || bytes > channel.reserved_bytes) return TUTTI_ERR_ARGUMENT;
   channel.held = false;
   if (gone(channel.peer)) return peers[channel.peer].gone_status;
@@ -302,7 +302,7 @@ tutti_status_t Endpoint::commit(tutti_tp_channel_t& channel, uint64_t bytes) {
   return TUTTI_OK;
 }
 
-tutti_status_t Endpoint::peek(tutti_tp_channel_t& channel, const void** slot, uint64_t* bytes) {
+tutti_status_t Endpoint::peek(Channel& channel, const void** slot, uint64_t* bytes) {
   if (!is(channel, TUTTI_TP_RECV, true)) return TUTTI_ERR_ARGUMENT;
   const std::deque<MessagePtr>& arrived = channel.pipe->arrived;
   if (arrived.empty()) {
@@ -317,7 +317,7 @@ tutti_status_t Endpoint::peek(tutti_tp_channel_t& channel, const void** slot, ui
   return TUTTI_OK;
 }
 
-tutti_status_t Endpoint::release(tutti_tp_channel_t& channel) {
+tutti_status_t Endpoint::release(Channel& channel) {
   if (!is(channel, TUTTI_TP_RECV, true)) return TUTTI_ERR_ARGUMENT;
   if (!channel.held) return gone(channel.peer) ? peers[channel.peer].gone_status : TUTTI_ERR_ARGUMENT;
   channel.held = false;

@@ -28,7 +28,7 @@ Endpoint::Endpoint(State& of_world, const tutti_tp_open_t& arguments, uint32_t o
 }
 
 Endpoint::~Endpoint() {
-  for (const tutti_tp_channel_t* channel : channels) delete channel;
+  for (const Channel* channel : channels) delete channel;
 }
 
 void Endpoint::number_setting(const char* name, uint64_t* value) const {
@@ -119,7 +119,7 @@ tutti_status_t Endpoint::notify(uint32_t peer, const void* notice, size_t bytes)
 void Endpoint::end_link(uint32_t peer, int cause) {
   peers[peer].state = cause == TUTTI_TP_GONE_LEFT ? LinkState::kLeft : LinkState::kFailed;
   peers[peer].gone_status = cause == TUTTI_TP_GONE_UNREACHABLE ? TUTTI_ERR_CONNECT : TUTTI_ERR_PEER_FAILED;
-  for (tutti_tp_channel_t* channel : channels) {
+  for (Channel* channel : channels) {
     if (channel->peer != peer) continue;
     if (channel->direction == TUTTI_TP_SEND) {
       end_sends(*channel, peers[peer].gone_status);
@@ -142,7 +142,7 @@ void Endpoint::cut(uint32_t peer) {
 }
 
 void Endpoint::close() {
-  for (tutti_tp_channel_t* channel : channels) {
+  for (Channel* channel : channels) {
     if (crashed) {
       channel->receives.clear();
       channel->pipe->unbuffered.clear();
@@ -176,7 +176,7 @@ void Endpoint::wake() {
 uint32_t Endpoint::progress(std::vector<Gone>* all_gone, std::vector<Notice>* notices) {
   if (crashed) return 0;
   uint32_t events = finish_taken();
-  for (tutti_tp_channel_t* channel : std::exchange(dirty, {})) {
+  for (Channel* channel : std::exchange(dirty, {})) {
     channel->dirty = false;
     events += match(*channel);
   }

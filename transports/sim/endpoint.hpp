@@ -4,10 +4,12 @@
 
 #include "state.hpp"
 
+namespace tutti::sim {
+
 /// What the C table's channel handle points to: one end of a pipe.
-struct tutti_tp_channel {
-  tutti::sim::Endpoint* endpoint = nullptr;
-  tutti::sim::PipePtr pipe;
+struct Channel {
+  Endpoint* endpoint = nullptr;
+  PipePtr pipe;
   uint32_t peer = 0;
   int direction = TUTTI_TP_SEND;
   std::deque<tutti_tp_op_t*> receives;  ///< posted; plugin[0] memory, plugin[1] capacity
@@ -16,8 +18,6 @@ struct tutti_tp_channel {
   uint64_t reserved_bytes = 0;
   uint32_t reserved_slot = 0;
 };
-
-namespace tutti::sim {
 
 /// One rank's presence in one job. Called with the world's mutex held.
 struct Endpoint : std::enable_shared_from_this<Endpoint> {
@@ -53,14 +53,14 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
   void close();
   tutti_status_t counter(uint32_t index, const char** name, uint64_t* value) const;
 
-  tutti_status_t channel_open(uint32_t peer, uint64_t id, int direction, int slots, tutti_tp_channel_t** channel);
-  void channel_close(tutti_tp_channel_t* channel);
-  tutti_status_t post_send(tutti_tp_channel_t& channel, const void* data, uint64_t bytes, tutti_tp_op_t* op);
-  tutti_status_t post_recv(tutti_tp_channel_t& channel, void* data, uint64_t capacity, tutti_tp_op_t* op);
-  tutti_status_t reserve(tutti_tp_channel_t& channel, uint64_t bytes, void** slot);
-  tutti_status_t commit(tutti_tp_channel_t& channel, uint64_t bytes);
-  tutti_status_t peek(tutti_tp_channel_t& channel, const void** slot, uint64_t* bytes);
-  tutti_status_t release(tutti_tp_channel_t& channel);
+  tutti_status_t channel_open(uint32_t peer, uint64_t id, int direction, int slots, Channel** channel);
+  void channel_close(Channel* channel);
+  tutti_status_t post_send(Channel& channel, const void* data, uint64_t bytes, tutti_tp_op_t* op);
+  tutti_status_t post_recv(Channel& channel, void* data, uint64_t capacity, tutti_tp_op_t* op);
+  tutti_status_t reserve(Channel& channel, uint64_t bytes, void** slot);
+  tutti_status_t commit(Channel& channel, uint64_t bytes);
+  tutti_status_t peek(Channel& channel, const void** slot, uint64_t* bytes);
+  tutti_status_t release(Channel& channel);
 
   /// The callbacks are for the caller to make, once it has let go of the mutex.
   uint32_t progress(std::vector<Gone>* gone, std::vector<Notice>* notices);
@@ -87,8 +87,8 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
   uint64_t connect_timeout_ns = 20'000'000'000;
   uint64_t heartbeat_timeout_ns = 10'000'000'000;
   std::vector<Peer> peers;
-  std::vector<tutti_tp_channel_t*> channels;  ///< in the order in which they were opened: pointers have none
-  std::vector<tutti_tp_channel_t*> dirty;
+  std::vector<Channel*> channels;  ///< in the order in which they were opened: pointers have none
+  std::vector<Channel*> dirty;
   std::vector<std::pair<PipePtr, MessagePtr>> taken;  ///< sends that a receive took; done at the next progress
   std::vector<Gone> gone_inbox;
   std::vector<Notice> notice_inbox;
@@ -99,15 +99,15 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
   uint64_t memory_bytes = 0;
 
  private:
-  uint32_t match(tutti_tp_channel_t& channel);
-  void take(tutti_tp_channel_t& channel, const MessagePtr& message, tutti_tp_op_t* op);
+  uint32_t match(Channel& channel);
+  void take(Channel& channel, const MessagePtr& message, tutti_tp_op_t* op);
   void send(const PipePtr& pipe, const MessagePtr& message);
   bool buffer(Pipe& pipe, Message& message, bool whatever);
   void consumed(const PipePtr& pipe, const MessagePtr& message);
   uint32_t finish_taken();
   void promote(Pipe& pipe);
-  void end_sends(tutti_tp_channel_t& channel, tutti_status_t status);
-  void end_receives(tutti_tp_channel_t& channel, tutti_status_t status);
+  void end_sends(Channel& channel, tutti_status_t status);
+  void end_receives(Channel& channel, tutti_status_t status);
   void end_link(uint32_t peer, int cause);
   void number_setting(const char* name, uint64_t* value) const;
 };

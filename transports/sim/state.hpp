@@ -20,6 +20,7 @@
 
 namespace tutti::sim {
 
+struct Channel;
 struct Endpoint;
 struct Pipe;
 
@@ -52,8 +53,8 @@ struct Pipe {
   std::deque<MessagePtr> arrived;
   std::deque<MessagePtr> unbuffered;  ///< sent, not done: the sender's memory is still in use
   uint64_t buffered_bytes = 0;
-  tutti_tp_channel_t* sender = nullptr;
-  tutti_tp_channel_t* receiver = nullptr;
+  Channel* sender = nullptr;
+  Channel* receiver = nullptr;
   std::byte* memory = nullptr;  ///< slots
   std::vector<uint32_t> free_slots;
   Pipe() = default;

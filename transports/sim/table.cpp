@@ -7,14 +7,17 @@
 
 #include "endpoint.hpp"
 
-struct tutti_tp_endpoint {
-  std::shared_ptr<tutti::sim::Endpoint> endpoint;
-};
-
 /// The transport's view of a World, which is what the host passes.
 namespace tutti::sim {
 State& state_of(void* world);
 namespace {
+
+/// The ABI's handles stay undefined: a library may hold several transports, and each has its own idea of what they point to.
+struct Handle {
+  std::shared_ptr<Endpoint> endpoint;
+};
+Handle* of(tutti_tp_endpoint_t* handle) { return reinterpret_cast<Handle*>(handle); }
+Channel* of(tutti_tp_channel_t* handle) { return reinterpret_cast<Channel*>(handle); }
 
 template <class Body>
 tutti_status_t guarded(State& state, Body body) noexcept {
@@ -31,13 +34,13 @@ tutti_status_t guarded(State& state, Body body) noexcept {
 /// On an endpoint that has not crashed.
 template <class Body>
 tutti_status_t on(tutti_tp_endpoint_t* handle, Body body) noexcept {
-  Endpoint& endpoint = *handle->endpoint;
+  Endpoint& endpoint = *of(handle)->endpoint;
   return guarded(*endpoint.world, [&] { return endpoint.crashed ? TUTTI_ERR_ABORTED : body(endpoint); });
 }
 
 template <class Body>
 tutti_status_t on(tutti_tp_channel_t* channel, Body body) noexcept {
-  Endpoint& endpoint = *channel->endpoint;
+  Endpoint& endpoint = *of(channel)->endpoint;
   return guarded(*endpoint.world, [&] { return endpoint.crashed ? TUTTI_ERR_ABORTED : body(endpoint); });
 }
 
@@ -55,7 +58,7 @@ tutti_status_t table_open(const tutti_tp_open_t* arguments, tutti_tp_endpoint_t*
     }
     const auto number = static_cast<uint32_t>(state.endpoints.size());
     state.endpoints.push_back(std::make_shared<Endpoint>(state, *arguments, number));
-    *endpoint = new tutti_tp_endpoint{state.endpoints.back()};
+    *endpoint = reinterpret_cast<tutti_tp_endpoint_t*>(new Handle{state.endpoints.back()});
     return TUTTI_OK;
   });
 }
@@ -81,12 +84,12 @@ tutti_status_t table_connect(tutti_tp_endpoint_t* handle, uint32_t peer) {
 }
 
 void table_close(tutti_tp_endpoint_t* handle) {
-  Endpoint& endpoint = *handle->endpoint;
+  Endpoint& endpoint = *of(handle)->endpoint;
   (void)guarded(*endpoint.world, [&]() -> tutti_status_t {
     endpoint.close();
     return TUTTI_OK;
   });
-  delete handle;
+  delete of(handle);
 }
 
 void table_cut(tutti_tp_endpoint_t* handle, uint32_t peer) {
@@ -98,39 +101,44 @@ void table_cut(tutti_tp_endpoint_t* handle, uint32_t peer) {
 
 tutti_status_t table_channel_open(tutti_tp_endpoint_t* handle, uint32_t peer, uint64_t id, int direction, int slots,
                                   tutti_tp_channel_t** channel) {
-  return on(handle, [&](Endpoint& endpoint) { return endpoint.channel_open(peer, id, direction, slots, channel); });
+  return on(handle, [&](Endpoint& endpoint) {
+    Channel* opened = nullptr;
+    const tutti_status_t status = endpoint.channel_open(peer, id, direction, slots, &opened);
+    if (status == TUTTI_OK) *channel = reinterpret_cast<tutti_tp_channel_t*>(opened);
+    return status;
+  });
 }
 
 void table_channel_close(tutti_tp_channel_t* channel) {
-  Endpoint& endpoint = *channel->endpoint;
+  Endpoint& endpoint = *of(channel)->endpoint;
   (void)guarded(*endpoint.world, [&]() -> tutti_status_t {
-    endpoint.channel_close(channel);
+    endpoint.channel_close(of(channel));
     return TUTTI_OK;
   });
 }
 
 tutti_status_t table_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
-  return on(channel, [&](Endpoint& endpoint) { return endpoint.post_send(*channel, data, bytes, op); });
+  return on(channel, [&](Endpoint& endpoint) { return endpoint.post_send(*of(channel), data, bytes, op); });
 }
 
 tutti_status_t table_post_recv(tutti_tp_channel_t* channel, void* data, uint64_t capacity, tutti_tp_op_t* op) {
-  return on(channel, [&](Endpoint& endpoint) { return endpoint.post_recv(*channel, data, capacity, op); });
+  return on(channel, [&](Endpoint& endpoint) { return endpoint.post_recv(*of(channel), data, capacity, op); });
 }
 
 tutti_status_t table_slot_reserve(tutti_tp_channel_t* channel, uint64_t bytes, void** slot) {
-  return on(channel, [&](Endpoint& endpoint) { return endpoint.reserve(*channel, bytes, slot); });
+  return on(channel, [&](Endpoint& endpoint) { return endpoint.reserve(*of(channel), bytes, slot); });
 }
 
 tutti_status_t table_slot_commit(tutti_tp_channel_t* channel, uint64_t bytes) {
-  return on(channel, [&](Endpoint& endpoint) { return endpoint.commit(*channel, bytes); });
+  return on(channel, [&](Endpoint& endpoint) { return endpoint.commit(*of(channel), bytes); });
 }
 
 tutti_status_t table_slot_peek(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes) {
-  return on(channel, [&](Endpoint& endpoint) { return endpoint.peek(*channel, slot, bytes); });
+  return on(channel, [&](Endpoint& endpoint) { return endpoint.peek(*of(channel), slot, bytes); });
 }
 
 tutti_status_t table_slot_release(tutti_tp_channel_t* channel) {
-  return on(channel, [&](Endpoint& endpoint) { return endpoint.release(*channel); });
+  return on(channel, [&](Endpoint& endpoint) { return endpoint.release(*of(channel)); });
 }
 
 tutti_status_t table_notify(tutti_tp_endpoint_t* handle, uint32_t peer, const void* notice, size_t bytes) {
@@ -139,7 +147,7 @@ tutti_status_t table_notify(tutti_tp_endpoint_t* handle, uint32_t peer, const vo
 
 /// The host may call in again from its callbacks: they are made without the mutex.
 uint32_t table_progress(tutti_tp_endpoint_t* handle) {
-  const std::shared_ptr<Endpoint> endpoint = handle->endpoint;
+  const std::shared_ptr<Endpoint> endpoint = of(handle)->endpoint;
   const tutti_tp_host_t& host = *endpoint->host;
   std::vector<Endpoint::Gone> gone;
   std::vector<Endpoint::Notice> notices;

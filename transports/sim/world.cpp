@@ -150,7 +150,7 @@ void State::crash(uint32_t rank) {
   for (const auto& endpoint : endpoints) {
     if (endpoint->rank != rank || endpoint->closed) continue;
     endpoint->crashed = true;
-    for (tutti_tp_channel_t* channel : endpoint->channels) {
+    for (Channel* channel : endpoint->channels) {
       if (channel->direction != TUTTI_TP_SEND) continue;
       for (const MessagePtr& message : channel->pipe->unbuffered) message->cancelled = true;
     }

@@ -9,17 +9,15 @@
 #include "tutti/transport.h"
 
 namespace tutti::tcp {
+
 class Link;
-}
 
 /// What the C table's channel handle points to.
-struct tutti_tp_channel {
-  tutti::tcp::Link* link = nullptr;
+struct Channel {
+  Link* link = nullptr;
   std::uint64_t id = 0;
   int direction = TUTTI_TP_SEND;
 };
-
-namespace tutti::tcp {
 
 /// Posted operations in order, chained through their plugin words. Words: 0 next, 1 memory, 2 receive: its capacity.
 /// A send keeps its length in op->bytes.
@@ -55,7 +53,7 @@ inline void finish(tutti_tp_op_t* op, tutti_status_t status) {
 /// The receiving end of a channel: matches messages with posted receives, buffers what nobody awaits yet up to the window,
 /// and counts the credit that the sender has and is owed. Knows no socket. It outlives the handle of its channel while
 /// bytes of that use are still on their way, and exists before the handle when they come early.
-class Inbound : public tutti_tp_channel {
+class Inbound : public Channel {
  public:
   Inbound(Host& host, std::uint64_t window_bytes);
 
@@ -127,7 +125,7 @@ class Inbound : public tutti_tp_channel {
 };
 
 /// The sending end of a channel: cuts posted messages into frames as far as credit allows.
-class Outbound : public tutti_tp_channel {
+class Outbound : public Channel {
  public:
   Outbound(std::uint32_t stream, std::uint64_t window_bytes)
       : stream_(stream), window_bytes_(window_bytes), credit_(window_bytes) {}

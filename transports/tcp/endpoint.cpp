@@ -165,7 +165,7 @@ tutti_status_t Endpoint::connect(std::uint32_t peer) {
   return TUTTI_TP_AGAIN;
 }
 
-tutti_status_t Endpoint::channel_open(std::uint32_t peer, std::uint64_t id, int direction, tutti_tp_channel_t** channel) {
+tutti_status_t Endpoint::channel_open(std::uint32_t peer, std::uint64_t id, int direction, Channel** channel) {
   Link* link = link_of(peer);
   if (link == nullptr) return TUTTI_ERR_RANK;
   return link->open_channel(id, direction, channel);

@@ -30,7 +30,7 @@ class Endpoint final : private NegotiationOwner, private ListenerOwner, private 
   tutti_status_t start();
   tutti_status_t link_info(std::uint32_t peer, tutti_tp_link_t* link) const;
   tutti_status_t connect(std::uint32_t peer);
-  tutti_status_t channel_open(std::uint32_t peer, std::uint64_t id, int direction, tutti_tp_channel_t** channel);
+  tutti_status_t channel_open(std::uint32_t peer, std::uint64_t id, int direction, Channel** channel);
   tutti_status_t notify(std::uint32_t peer, const void* notice, std::size_t bytes);
   void cut(std::uint32_t peer);
   std::uint32_t progress();

@@ -136,7 +136,7 @@ bool Link::left() {
 
 // ---- channels ----
 
-tutti_status_t Link::open_channel(std::uint64_t id, int direction, tutti_tp_channel_t** channel) {
+tutti_status_t Link::open_channel(std::uint64_t id, int direction, Channel** channel) {
   if (state_ == LinkState::kFailed) return gone_status_;
   if (direction == TUTTI_TP_SEND) {
     auto made = std::make_unique<Outbound>(next_stream_, peer_window_bytes_);
@@ -194,7 +194,7 @@ void Link::erase_inbound(Inbound* channel) {
   inbound_.erase(channel->id);
 }
 
-void Link::close_channel(tutti_tp_channel_t* handle) {
+void Link::close_channel(Channel* handle) {
   if (handle->direction == TUTTI_TP_RECV) {
     auto* channel = static_cast<Inbound*>(handle);
     const std::uint32_t waiting = channel->waiting();

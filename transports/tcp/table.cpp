@@ -10,13 +10,12 @@
 #define TUTTI_TP_ENTRY tutti_transport_entry
 #endif
 
-struct tutti_tp_endpoint {
-  explicit tutti_tp_endpoint(const tutti_tp_open_t& arguments) : endpoint(arguments) {}
-  tutti::tcp::Endpoint endpoint;
-};
-
 namespace tutti::tcp {
 namespace {
+
+/// The ABI's handles stay undefined: a library holds several transports, and each has its own idea of what they point to.
+Endpoint* of(tutti_tp_endpoint_t* handle) { return reinterpret_cast<Endpoint*>(handle); }
+Channel* of(tutti_tp_channel_t* handle) { return reinterpret_cast<Channel*>(handle); }
 
 template <class Body>
 tutti_status_t guarded(Body body) noexcept {
@@ -32,44 +31,44 @@ tutti_status_t guarded(Body body) noexcept {
 tutti_status_t table_open(const tutti_tp_open_t* arguments, tutti_tp_endpoint_t** endpoint) {
   return guarded([&]() -> tutti_status_t {
     if (arguments->struct_size < sizeof(tutti_tp_open_t) || arguments->rank >= arguments->size) return TUTTI_ERR_ARGUMENT;
-    auto made = std::make_unique<tutti_tp_endpoint>(*arguments);
-    const tutti_status_t status = made->endpoint.open(arguments->bind_addresses);
-    if (status == TUTTI_OK) *endpoint = made.release();
+    auto made = std::make_unique<Endpoint>(*arguments);
+    const tutti_status_t status = made->open(arguments->bind_addresses);
+    if (status == TUTTI_OK) *endpoint = reinterpret_cast<tutti_tp_endpoint_t*>(made.release());
     return status;
   });
 }
 
 tutti_status_t table_address(tutti_tp_endpoint_t* endpoint, void* buffer, size_t capacity, size_t* bytes) {
-  return guarded([&] { return endpoint->endpoint.address(buffer, capacity, bytes); });
+  return guarded([&] { return of(endpoint)->address(buffer, capacity, bytes); });
 }
 
 tutti_status_t table_set_peer(tutti_tp_endpoint_t* endpoint, uint32_t peer, const void* address, size_t bytes) {
-  return guarded([&] { return endpoint->endpoint.set_peer(peer, address, bytes); });
+  return guarded([&] { return of(endpoint)->set_peer(peer, address, bytes); });
 }
 
 tutti_status_t table_start(tutti_tp_endpoint_t* endpoint) {
-  return guarded([&] { return endpoint->endpoint.start(); });
+  return guarded([&] { return of(endpoint)->start(); });
 }
 
 tutti_status_t table_link(tutti_tp_endpoint_t* endpoint, uint32_t peer, tutti_tp_link_t* link) {
-  return guarded([&] { return endpoint->endpoint.link_info(peer, link); });
+  return guarded([&] { return of(endpoint)->link_info(peer, link); });
 }
 
 tutti_status_t table_connect(tutti_tp_endpoint_t* endpoint, uint32_t peer) {
-  return guarded([&] { return endpoint->endpoint.connect(peer); });
+  return guarded([&] { return of(endpoint)->connect(peer); });
 }
 
 void table_close(tutti_tp_endpoint_t* endpoint) {
   (void)guarded([&]() -> tutti_status_t {
-    endpoint->endpoint.close();
+    of(endpoint)->close();
     return TUTTI_OK;
   });
-  delete endpoint;
+  delete of(endpoint);
 }
 
 void table_cut(tutti_tp_endpoint_t* endpoint, uint32_t peer) {
   (void)guarded([&]() -> tutti_status_t {
-    endpoint->endpoint.cut(peer);
+    of(endpoint)->cut(peer);
     return TUTTI_OK;
   });
 }
@@ -78,17 +77,22 @@ tutti_status_t table_channel_open(tutti_tp_endpoint_t* endpoint, uint32_t peer, 
                                   tutti_tp_channel_t** channel) {
   if (slots != 0) return TUTTI_ERR_UNSUPPORTED;
   if (direction != TUTTI_TP_SEND && direction != TUTTI_TP_RECV) return TUTTI_ERR_ARGUMENT;
-  return guarded([&] { return endpoint->endpoint.channel_open(peer, id, direction, channel); });
+  return guarded([&] {
+    Channel* opened = nullptr;
+    const tutti_status_t status = of(endpoint)->channel_open(peer, id, direction, &opened);
+    if (status == TUTTI_OK) *channel = reinterpret_cast<tutti_tp_channel_t*>(opened);
+    return status;
+  });
 }
 
 void table_channel_close(tutti_tp_channel_t* channel) {
   const auto close = [&]() -> tutti_status_t {
-    channel->link->close_channel(channel);
+    of(channel)->link->close_channel(of(channel));
     return TUTTI_OK;
   };
   if (guarded(close) == TUTTI_OK) return;
   // No memory for the rest of a half-written frame: the link cannot be continued, and then needs none.
-  Link* link = channel->link;
+  Link* link = of(channel)->link;
   (void)guarded([&]() -> tutti_status_t {
     link->fail(TUTTI_TP_GONE_FAILED, "out of memory");
     return TUTTI_OK;
@@ -107,40 +111,39 @@ tutti_status_t guarded_on(Link* link, tutti_status_t status) {
 }
 
 tutti_status_t table_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
-  if (channel->direction != TUTTI_TP_SEND) return TUTTI_ERR_ARGUMENT;
-  return guarded_on(channel->link, guarded([&] {
-                      return channel->link->post_send(*static_cast<Outbound*>(channel), data, bytes, op);
-                    }));
+  if (of(channel)->direction != TUTTI_TP_SEND) return TUTTI_ERR_ARGUMENT;
+  return guarded_on(of(channel)->link,
+                    guarded([&] { return of(channel)->link->post_send(*static_cast<Outbound*>(of(channel)), data, bytes, op); }));
 }
 
 tutti_status_t table_post_recv(tutti_tp_channel_t* channel, void* data, uint64_t capacity, tutti_tp_op_t* op) {
-  if (channel->direction != TUTTI_TP_RECV) return TUTTI_ERR_ARGUMENT;
-  return guarded_on(channel->link, guarded([&] {
-                      return channel->link->post_recv(*static_cast<Inbound*>(channel), data, capacity, op);
+  if (of(channel)->direction != TUTTI_TP_RECV) return TUTTI_ERR_ARGUMENT;
+  return guarded_on(of(channel)->link, guarded([&] {
+                      return of(channel)->link->post_recv(*static_cast<Inbound*>(of(channel)), data, capacity, op);
                     }));
 }
 
 tutti_status_t table_notify(tutti_tp_endpoint_t* endpoint, uint32_t peer, const void* notice, size_t bytes) {
-  return guarded([&] { return endpoint->endpoint.notify(peer, notice, bytes); });
+  return guarded([&] { return of(endpoint)->notify(peer, notice, bytes); });
 }
 
 uint32_t table_progress(tutti_tp_endpoint_t* endpoint) {
   uint32_t events = 0;
   (void)guarded([&]() -> tutti_status_t {
-    events = endpoint->endpoint.progress();
+    events = of(endpoint)->progress();
     return TUTTI_OK;
   });
   return events;
 }
 
-int table_fd(tutti_tp_endpoint_t* endpoint) { return endpoint->endpoint.fd(); }
+int table_fd(tutti_tp_endpoint_t* endpoint) { return of(endpoint)->fd(); }
 
-void table_arm(tutti_tp_endpoint_t* endpoint) { endpoint->endpoint.arm(); }
+void table_arm(tutti_tp_endpoint_t* endpoint) { of(endpoint)->arm(); }
 
 void table_disarm(tutti_tp_endpoint_t*) {}  // the descriptor is level-triggered and costs nothing meanwhile
 
 tutti_status_t table_counter(tutti_tp_endpoint_t* endpoint, uint32_t index, const char** name, uint64_t* value) {
-  return endpoint->endpoint.counter(index, name, value);
+  return of(endpoint)->counter(index, name, value);
 }
 
 constexpr tutti_tp_table_t make_table() {

@@ -8,32 +8,35 @@
 namespace tutti::fault {
 namespace {
 
-bool again(tutti_tp_channel_t& channel) { return channel.endpoint->chance(channel.endpoint->plan.rules().again_percent); }
+bool again(Channel& channel) { return channel.endpoint->chance(channel.endpoint->plan.rules().again_percent); }
 
 }  // namespace
 
-tutti_status_t channel_open(tutti_tp_endpoint_t* endpoint, uint32_t peer, uint64_t id, int direction, int slots,
+tutti_status_t channel_open(tutti_tp_endpoint_t* handle, uint32_t peer, uint64_t id, int direction, int slots,
                             tutti_tp_channel_t** channel) {
-  auto made = std::make_unique<tutti_tp_channel_t>();
+  Endpoint* endpoint = of(handle);
+  auto made = std::make_unique<Channel>();
   made->endpoint = endpoint;
   made->peer = peer;
   const tutti_status_t status = endpoint->under().channel_open(endpoint->inner, peer, id, direction, slots, &made->inner);
   if (status != TUTTI_OK) return status;
   endpoint->channels.push_back(made.get());
-  *channel = made.release();
+  *channel = reinterpret_cast<tutti_tp_channel_t*>(made.release());
   return TUTTI_OK;
 }
 
-void channel_close(tutti_tp_channel_t* channel) {
-  tutti_tp_endpoint& endpoint = *channel->endpoint;
+void channel_close(tutti_tp_channel_t* handle) {
+  Channel* channel = of(handle);
+  Endpoint& endpoint = *channel->endpoint;
   endpoint.end_held(*channel, TUTTI_ERR_ABORTED);
   endpoint.under().channel_close(channel->inner);
   endpoint.channels.erase(std::find(endpoint.channels.begin(), endpoint.channels.end(), channel));
   delete channel;
 }
 
-tutti_status_t post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
-  tutti_tp_endpoint& endpoint = *channel->endpoint;
+tutti_status_t post_send(tutti_tp_channel_t* handle, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
+  Channel* channel = of(handle);
+  Endpoint& endpoint = *channel->endpoint;
   if (!endpoint.gone[channel->peer] && again(*channel)) return TUTTI_TP_AGAIN;
   const uint64_t now_ns = endpoint.now_ns();
   const uint64_t due_ns = endpoint.due_ns();
@@ -47,19 +50,22 @@ tutti_status_t post_send(tutti_tp_channel_t* channel, const void* data, uint64_t
   return TUTTI_OK;
 }
 
-tutti_status_t post_recv(tutti_tp_channel_t* channel, void* data, uint64_t capacity, tutti_tp_op_t* op) {
+tutti_status_t post_recv(tutti_tp_channel_t* handle, void* data, uint64_t capacity, tutti_tp_op_t* op) {
+  Channel* channel = of(handle);
   if (again(*channel)) return TUTTI_TP_AGAIN;
   return channel->endpoint->under().post_recv(channel->inner, data, capacity, op);
 }
 
-tutti_status_t slot_reserve(tutti_tp_channel_t* channel, uint64_t bytes, void** slot) {
+tutti_status_t slot_reserve(tutti_tp_channel_t* handle, uint64_t bytes, void** slot) {
+  Channel* channel = of(handle);
   if (!channel->reserved && again(*channel)) return TUTTI_TP_AGAIN;
   const tutti_status_t status = channel->endpoint->under().slot_reserve(channel->inner, bytes, slot);
   if (status == TUTTI_OK) channel->reserved = true;
   return status;
 }
 
-tutti_status_t slot_commit(tutti_tp_channel_t* channel, uint64_t bytes) {
+tutti_status_t slot_commit(tutti_tp_channel_t* handle, uint64_t bytes) {
+  Channel* channel = of(handle);
   const tutti_status_t status = channel->endpoint->under().slot_commit(channel->inner, bytes);
   if (status != TUTTI_OK) return status;
   channel->reserved = false;
@@ -67,8 +73,9 @@ tutti_status_t slot_commit(tutti_tp_channel_t* channel, uint64_t bytes) {
   return TUTTI_OK;
 }
 
-tutti_status_t slot_peek(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes) {
-  tutti_tp_endpoint& endpoint = *channel->endpoint;
+tutti_status_t slot_peek(tutti_tp_channel_t* handle, const void** slot, uint64_t* bytes) {
+  Channel* channel = of(handle);
+  Endpoint& endpoint = *channel->endpoint;
   const void* found = nullptr;
   uint64_t length = 0;
   const tutti_status_t status = endpoint.under().slot_peek(channel->inner, &found, &length);
@@ -83,7 +90,8 @@ tutti_status_t slot_peek(tutti_tp_channel_t* channel, const void** slot, uint64_
   return TUTTI_OK;
 }
 
-tutti_status_t slot_release(tutti_tp_channel_t* channel) {
+tutti_status_t slot_release(tutti_tp_channel_t* handle) {
+  Channel* channel = of(handle);
   const tutti_status_t status = channel->endpoint->under().slot_release(channel->inner);
   if (status == TUTTI_OK) channel->seen = false;
   return status;

@@ -8,15 +8,19 @@
 
 #include "fault/plan.hpp"
 
+namespace tutti::fault {
+
+struct Endpoint;
+
 /// An inner channel, and what is kept back on it.
-struct tutti_tp_channel {
+struct Channel {
   struct Held {
     tutti_tp_op_t* op;
     const void* data;
     uint64_t bytes;
     uint64_t due_ns;
   };
-  tutti_tp_endpoint_t* endpoint = nullptr;
+  Endpoint* endpoint = nullptr;
   tutti_tp_channel_t* inner = nullptr;
   uint32_t peer = 0;
   std::deque<Held> held;   ///< sends; those behind one that is kept back wait too
@@ -25,10 +29,10 @@ struct tutti_tp_channel {
   uint64_t due_ns = 0;
 };
 
-struct tutti_tp_endpoint {
-  tutti_tp_endpoint(const tutti::fault::Plan& of_plan, const tutti_tp_open_t& arguments);
-  tutti_tp_endpoint(const tutti_tp_endpoint&) = delete;
-  tutti_tp_endpoint& operator=(const tutti_tp_endpoint&) = delete;
+struct Endpoint {
+  Endpoint(const Plan& of_plan, const tutti_tp_open_t& arguments);
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
 
   const tutti_tp_table_t& under() const { return plan.inner(); }
   uint64_t now_ns() const { return host->clock_ns(host->host); }
@@ -37,7 +41,7 @@ struct tutti_tp_endpoint {
   uint64_t due_ns();
   /// A message to the peer is on its way: is it the last that the rules allow?
   void count(uint32_t peer);
-  void end_held(tutti_tp_channel_t& channel, tutti_status_t status);
+  void end_held(Channel& channel, tutti_status_t status);
   void end_peer(uint32_t peer);
   uint32_t release_held(bool all);
   uint32_t tell_broken();
@@ -46,7 +50,7 @@ struct tutti_tp_endpoint {
     uint32_t peer;
     std::string text;
   };
-  const tutti::fault::Plan& plan;
+  const Plan& plan;
   const tutti_tp_host_t* host;
   tutti_tp_host_t own_host{};  ///< what the inner endpoint sees
   tutti_tp_endpoint_t* inner = nullptr;
@@ -54,11 +58,13 @@ struct tutti_tp_endpoint {
   uint64_t random_state;
   std::vector<uint64_t> sent;  ///< messages, by peer
   std::vector<bool> gone;      ///< by peer: posts are refused beneath, nothing is kept back any more
-  std::vector<tutti_tp_channel_t*> channels;
+  std::vector<Channel*> channels;
   std::vector<Broken> broken;  ///< links that the rules broke, to be told
 };
 
-namespace tutti::fault {
+/// The ABI's handles stay undefined: a library may hold several transports, and each has its own idea of what they point to.
+inline Endpoint* of(tutti_tp_endpoint_t* handle) { return reinterpret_cast<Endpoint*>(handle); }
+inline Channel* of(tutti_tp_channel_t* handle) { return reinterpret_cast<Channel*>(handle); }
 
 tutti_status_t channel_open(tutti_tp_endpoint_t* endpoint, uint32_t peer, uint64_t id, int direction, int slots,
                             tutti_tp_channel_t** channel);

@@ -56,6 +56,8 @@ BANNED = [
     ("sleep", CALL % "usleep|nanosleep" + r"|(?<!\w)::sleep\s*\(|\bsleep_(?:for|until)\b", LIB, set(), "waits are on descriptors, with a deadline"),
     ("exit", CALL % "exit|_exit|quick_exit|abort|terminate", LIB, {"lib/base/clock.cpp"}, "a library does not end the process"),
     ("shm_open", CALL % "shm_open|shmget", ALL, set(), "leaves names behind; memfd does not"),
+    ("handles", r"^struct tutti_tp_(?:endpoint|channel)\b(?!;)", ("transports/",), set(),
+     "several transports share a library: what a handle points to has a name in the transport's own namespace"),
     ("goto", r"\bgoto\b", ALL, set(), "braided control flow"),
 ]
 # On include lines.

@@ -20,7 +20,7 @@ class Covered {
         .add_token(session.leader_nonce);
   }
   Covered& add_token(const Token& token) {
-    bytes_.insert(bytes_.end(), token.begin(), token.end());
+    for (const uint8_t byte : token) bytes_.push_back(byte);
     return *this;
   }
   Covered& add_number(uint32_t number) {

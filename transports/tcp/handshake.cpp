@@ -58,7 +58,7 @@ void Handshake::append(const std::uint8_t* bytes, std::size_t count) {
 
 void Handshake::sign(const char* label, std::uint8_t out[kMacBytes]) const {
   std::array<std::uint8_t, kLabelBytes + 16 + sizeof transcript_> message{};
-  std::strncpy(reinterpret_cast<char*>(message.data()), label, kLabelBytes - 1);
+  std::memcpy(message.data(), label, std::min(std::strlen(label), kLabelBytes - 1));
   std::memcpy(message.data() + kLabelBytes, self_.job_id.data(), 16);
   std::memcpy(message.data() + kLabelBytes + 16, transcript_.data(), transcript_bytes_);
   host_->mac(message.data(), kLabelBytes + 16 + transcript_bytes_, out);

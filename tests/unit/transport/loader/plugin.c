@@ -44,7 +44,7 @@ static int no_fd(tutti_tp_endpoint_t* a) { return (void)a, -1; }
 
 static const tutti_tp_table_t table = {
 #ifdef FAULT_STRUCT_SIZE
-    .struct_size = sizeof(tutti_tp_table_t) + FAULT_STRUCT_SIZE,
+    .struct_size = (uint32_t)((int)sizeof(tutti_tp_table_t) + FAULT_STRUCT_SIZE),
 #else
     .struct_size = sizeof(tutti_tp_table_t),
 #endif

@@ -16,9 +16,9 @@
 namespace tutti::shm {
 namespace {
 
-void append(std::vector<uint8_t>& message, const void* bytes, size_t count) {
-  const auto* first = static_cast<const uint8_t*>(bytes);
-  message.insert(message.end(), first, first + count);
+void append(std::vector<uint8_t>& bytes, const void* more, size_t count) {
+  const auto* from = static_cast<const uint8_t*>(more);
+  for (size_t i = 0; i < count; ++i) bytes.push_back(from[i]);
 }
 
 void append_number(std::vector<uint8_t>& message, uint64_t number) { append(message, &number, sizeof number); }

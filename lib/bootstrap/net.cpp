@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bootstrap/net.hpp"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -79,6 +80,25 @@ Endpoint own_endpoint(int fd) {
   return getsockname(fd, address.get(), &address.bytes) == 0 ? endpoint_of(address) : Endpoint{"?", 0};
 }
 
+/// Whether it is a number or "localhost"; these need no resolver at all, not even to be told that they are numbers.
+bool parse_number(const Endpoint& to, Address* address) {
+  auto& v4 = reinterpret_cast<sockaddr_in&>(address->storage);
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(address->storage);
+  const char* const host = to.host == "localhost" ? "127.0.0.1" : to.host.c_str();
+  if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(to.port);
+    address->bytes = sizeof v4;
+  } else if (inet_pton(AF_INET6, host, &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(to.port);
+    address->bytes = sizeof v6;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 /// Numeric addresses and "localhost" without a resolver: a broken one must not delay what is on this machine.
 Result<std::vector<Address>> resolve(const Endpoint& to) {
   std::vector<Address> found;
@@ -93,16 +113,19 @@ Result<std::vector<Address>> resolve(const Endpoint& to) {
     found.push_back(address);
     return found;
   }
+  if (Address address; parse_number(to, &address)) {
+    found.push_back(address);
+    return found;
+  }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  const std::string host = to.host == "localhost" ? "127.0.0.1" : to.host;
   const std::string service = fmt::format("{}", to.port);
   addrinfo* list = nullptr;
-  int failed = getaddrinfo(host.c_str(), service.c_str(), &hints, &list);
+  int failed = getaddrinfo(to.host.c_str(), service.c_str(), &hints, &list);
   if (failed == EAI_NONAME) {
     hints.ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG;
-    failed = getaddrinfo(host.c_str(), service.c_str(), &hints, &list);
+    failed = getaddrinfo(to.host.c_str(), service.c_str(), &hints, &list);
   }
   if (failed != 0) return error(TUTTI_ERR_CONNECT, "cannot resolve '{}': {}", to.host, gai_strerror(failed));
   for (const addrinfo* info = list; info != nullptr; info = info->ai_next) {
@@ -171,6 +194,10 @@ class SystemStream final : public Stream {
   std::string error() const override { return error_; }
   int fd() const noexcept override { return fd_.get(); }
   std::string peer_text() const override { return peer_; }
+  void leave_no_trace() noexcept override {
+    const linger at_once{1, 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
 
  private:
   Io outcome(ssize_t moved, size_t* bytes) {

@@ -299,7 +299,10 @@ uint64_t StoreClient::State::next_ns() const noexcept {
 }
 
 StoreClient::StoreClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
-StoreClient::~StoreClient() = default;
+// Programs that create communicators again and again would use up the ports otherwise.
+StoreClient::~StoreClient() {
+  if (state_->phase == State::Phase::up && state_->requests.empty() && state_->stream) state_->stream->leave_no_trace();
+}
 
 Result<std::unique_ptr<StoreClient>> StoreClient::open(const StoreClientOptions& options) {
   if (options.servers.empty()) return error(TUTTI_ERR_ARGUMENT, "there is no address of a rendezvous server");

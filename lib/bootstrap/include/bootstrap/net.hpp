@@ -57,6 +57,9 @@ class Stream {
   virtual std::string error() const = 0;
   virtual int fd() const noexcept = 0;
   virtual std::string peer_text() const = 0;
+  /// For who has nothing more to send and has read all that it asked for: destruction then leaves nothing in the system (a port
+  /// that is in use for a minute), and the peer may see the connection break instead of end.
+  virtual void leave_no_trace() noexcept {}
 };
 
 class Listener {

@@ -13,7 +13,8 @@
 namespace tutti::shm {
 namespace {
 
-/// Connections that have not proved anything yet; beyond, the oldest goes, so that strangers cannot lock out the job.
+/// Connections that have not proved anything yet, beside one for each process of the node, which may all come at once; beyond,
+/// the oldest goes, so that strangers cannot lock out the job.
 constexpr size_t kMaxStrangers = 64;
 constexpr int kAcceptsAtOnce = 256;
 
@@ -95,7 +96,7 @@ void Leader::accept_all() {
       continue;
     }
     const auto is_stranger = [](const Visit& visit) { return !visit.proved(); };
-    if (static_cast<size_t>(std::count_if(visits_.begin(), visits_.end(), is_stranger)) >= kMaxStrangers) {
+    if (static_cast<size_t>(std::count_if(visits_.begin(), visits_.end(), is_stranger)) >= kMaxStrangers + seats_.size()) {
       visits_.erase(std::find_if(visits_.begin(), visits_.end(), is_stranger));
     }
     await_readable(plan_, socket.get());

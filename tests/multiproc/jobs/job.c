@@ -79,11 +79,26 @@ struct mode {
 };
 
 static const struct mode modes[] = {
-    {"loop", run_loop},           {"barriers", run_barriers}, {"idle", run_idle},       {"victim", run_victim},
-    {"late", run_late},           {"counts", run_counts},     {"allocations", run_allocations},
-    {"forever", run_forever},     {"fork", run_fork},         {"quiet", run_quiet},     {"large", run_large},
-    {"cycles", run_cycles},       {"overlap", run_overlap},   {"missing", run_missing}, {"destroyed", run_destroyed},
-    {"memory", run_memory},       {"create", run_create},
+    {"loop", run_loop},
+    {"barriers", run_barriers},
+    {"idle", run_idle},
+    {"victim", run_victim},
+    {"late", run_late},
+    {"counts", run_counts},
+    {"allocations", run_allocations},
+    {"forever", run_forever},
+    {"fork", run_fork},
+    {"quiet", run_quiet},
+    {"large", run_large},
+    {"cycles", run_cycles},
+    {"overlap", run_overlap},
+    {"missing", run_missing},
+    {"destroyed", run_destroyed},
+    {"memory", run_memory},
+    {"create", run_create},
+    {"worlds", run_worlds},
+    {"straggler", run_straggler},
+    {"groups", run_groups},
 };
 
 int main(int argc, char** argv) {

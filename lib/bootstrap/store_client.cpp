@@ -301,7 +301,8 @@ uint64_t StoreClient::State::next_ns() const noexcept {
 StoreClient::StoreClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
 // Programs that create communicators again and again would use up the ports otherwise.
 StoreClient::~StoreClient() {
-  if (state_->phase == State::Phase::up && state_->requests.empty() && state_->stream) state_->stream->leave_no_trace();
+  // Questions whose answers nobody will read may be open.
+  if (state_->phase == State::Phase::up && state_->writes == 0 && state_->writer.empty()) state_->stream->leave_no_trace();
 }
 
 Result<std::unique_ptr<StoreClient>> StoreClient::open(const StoreClientOptions& options) {

@@ -20,7 +20,13 @@ std::function<void()> start_system_thread(std::function<void()> body) {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  auto thread = std::make_shared<std::thread>(std::move(body));
+  std::shared_ptr<std::thread> thread;
+  try {
+    thread = std::make_shared<std::thread>(std::move(body));
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return [thread] { thread->join(); };
 }
@@ -28,9 +34,10 @@ std::function<void()> start_system_thread(std::function<void()> body) {
 Status ControlThread::start(const Starter& starter) {
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0) return system_error("eventfd", errno);
-  engine_.set_left_behind([this] {
-    // One wake-up for many operations: it looks again when it goes to sleep.
-    if (!left_behind_.exchange(true, std::memory_order_seq_cst)) wake();
+  engine_.set_watcher([this](bool left_behind) {
+    // One wake-up for many operations: it looks again when it goes to sleep. A call that undid the arming only makes it look every
+    // tick until calls come no more.
+    if (!left_behind || !left_behind_.exchange(true, std::memory_order_seq_cst)) wake();
   });
   try {
     join_ = starter([this] { serve(); });
@@ -47,7 +54,7 @@ void ControlThread::stop() {
     wake();
     join_();
     join_ = nullptr;
-    engine_.set_left_behind(nullptr);
+    engine_.set_watcher(nullptr);
   }
   if (wake_fd_ >= 0) ::close(wake_fd_);
   wake_fd_ = -1;

@@ -5,10 +5,12 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 
 namespace tutti {
 namespace {
@@ -16,7 +18,6 @@ namespace {
 constexpr uint32_t kProgressEvery = 16;          // pumps that moved something between looks at the transports
 constexpr uint32_t kPollsPerClock = 16;          // polls of a waiting driver between looks at the clock
 constexpr uint64_t kLookAfterNs = 10'000'000;    // between looks at deadlines while something keeps moving
-constexpr uint64_t kRetryNs = 5'000'000;         // notices that a transport did not take yet
 constexpr uint64_t kLookAfterIdleNs = 250'000'000;
 constexpr uint32_t kMostRounds = 1000;
 
@@ -34,13 +35,22 @@ class Errand final : public Operation {
   explicit Errand(const std::function<void()>& work) : work_(work) {}
   bool is_errand() const noexcept override { return true; }
   Execution::Outcome advance(bool& moved) override {
-    work_();
+    try {
+      work_();
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
     moved = true;
     return Execution::Outcome::done;
+  }
+  /// For its owner, once it is done.
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
   }
 
  private:
   const std::function<void()>& work_;
+  std::exception_ptr thrown_;
 };
 
 }  // namespace
@@ -53,6 +63,7 @@ Engine::Engine(Fabric& fabric, const EngineOptions& options) : fabric_(fabric), 
 Engine::~Engine() {
   if (event_fd_ >= 0) ::close(event_fd_);
   if (kick_fd_ >= 0) ::close(kick_fd_);
+  if (timer_fd_ >= 0) ::close(timer_fd_);
 }
 
 Status Engine::open() {
@@ -62,6 +73,11 @@ Status Engine::open() {
   if (event_fd_ < 0) return system_error("epoll_create1", errno);
   std::vector<int> descriptors = fabric_.descriptors();
   descriptors.push_back(kick_fd_);
+  if (options_.timer) {
+    timer_fd_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (timer_fd_ < 0) return system_error("timerfd_create", errno);
+    descriptors.push_back(timer_fd_);
+  }
   for (const int fd : descriptors) {
     epoll_event event{};
     event.events = EPOLLIN;
@@ -73,8 +89,8 @@ Status Engine::open() {
 
 // ---- the role -------------------------------------------------------------------------------------------------------
 
-bool Engine::try_drive() noexcept {
-  if (role_.load(std::memory_order_relaxed) || role_.exchange(true, std::memory_order_seq_cst)) return false;
+bool Engine::take_role() noexcept {
+  if (role_.load(std::memory_order_seq_cst) || role_.exchange(true, std::memory_order_seq_cst)) return false;
   if (armed_) {
     fabric_.disarm();
     armed_ = false;
@@ -82,7 +98,26 @@ bool Engine::try_drive() noexcept {
   return true;
 }
 
-void Engine::stop_driving() {
+bool Engine::try_drive() noexcept {
+  if (!take_role()) return false;
+  if (watched_) {  // once for many calls: until it has armed again
+    watched_ = false;
+    generation_.fetch_add(1, std::memory_order_relaxed);  // so that the watcher sees that calls come
+    if (watcher_)
+      watcher_(false);
+    else
+      owes_kick_ = true;
+  }
+  return true;
+}
+
+void Engine::leave_role() noexcept {
+  role_.store(false, std::memory_order_seq_cst);
+  wake_waiters();
+  if (turned_away_.load(std::memory_order_seq_cst) && turned_away_.exchange(false, std::memory_order_seq_cst)) kick();
+}
+
+void Engine::stop_driving() noexcept {
   for (;;) {
     const bool left_behind = !active_.empty() || !to_send_.empty();
     if (left_behind) {
@@ -92,10 +127,11 @@ void Engine::stop_driving() {
       while (pump(true) && ++round < kMostRounds) {
       }
       if (round == kMostRounds) kick();
+      if (timer_fd_ >= 0) set_timer(next_ns());
     }
-    role_.store(false, std::memory_order_seq_cst);
-    wake_waiters();
-    if (left_behind && left_behind_) left_behind_();
+    if (owes_kick_) kick();
+    leave_role();
+    if (left_behind && watcher_) watcher_(true);
     // Who submitted while we were leaving relies on us.
     const bool more = submitted_count_.load(std::memory_order_seq_cst) != 0 || attention_.load(std::memory_order_seq_cst);
     if (!more || !try_drive()) return;
@@ -103,37 +139,62 @@ void Engine::stop_driving() {
   }
 }
 
-void Engine::wake_waiters() {
+void Engine::wake_waiters() noexcept {
   if (waiter_count_.load(std::memory_order_seq_cst) == 0) return;
   { const std::lock_guard<std::mutex> hold(mutex_); }
   changed_.notify_all();
 }
 
 void Engine::kick() noexcept {
+  if (kicked_.exchange(true, std::memory_order_seq_cst)) return;  // it is readable still
   const uint64_t one = 1;
   while (::write(kick_fd_, &one, sizeof one) < 0 && errno == EINTR) {
   }
+}
+
+// Whoever clears it looks at everything afterwards.
+void Engine::clear_kick() noexcept {
+  uint64_t cleared = 0;
+  while (::read(kick_fd_, &cleared, sizeof cleared) < 0 && errno == EINTR) {
+  }
+  kicked_.store(false, std::memory_order_seq_cst);
+}
+
+void Engine::set_timer(uint64_t at_ns) noexcept {
+  const uint64_t now = options_.clock->now_ns();
+  if (timer_at_ns_ > now && timer_at_ns_ <= at_ns && timer_at_ns_ != Deadline::kNever) return;  // early enough
+  timer_at_ns_ = at_ns;
+  itimerspec when{};
+  if (at_ns != Deadline::kNever) {
+    const uint64_t left_ns = at_ns > now ? at_ns - now : 1;
+    when.it_value.tv_sec = static_cast<time_t>(left_ns / 1'000'000'000);
+    when.it_value.tv_nsec = static_cast<long>(left_ns % 1'000'000'000);
+  }
+  ::timerfd_settime(timer_fd_, 0, &when, nullptr);
+}
+
+void Engine::enqueue(Operation& operation) noexcept {
+  const std::lock_guard<std::mutex> hold(mutex_);
+  operation.next_ = nullptr;
+  if (submitted_tail_)
+    submitted_tail_->next_ = &operation;
+  else
+    submitted_head_ = &operation;
+  submitted_tail_ = &operation;
+  submitted_count_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void Engine::submit(Group& group, Operation& operation) {
   operation.group_ = &group;
   if (try_drive()) {
     generation_.fetch_add(1, std::memory_order_relaxed);
+    accept_submitted();  // calls keep their order
     accept(operation);
     pump(false);
     stop_driving();
     return;
   }
-  {
-    const std::lock_guard<std::mutex> hold(mutex_);
-    operation.next_ = nullptr;
-    if (submitted_tail_)
-      submitted_tail_->next_ = &operation;
-    else
-      submitted_head_ = &operation;
-    submitted_tail_ = &operation;
-    submitted_count_.fetch_add(1, std::memory_order_seq_cst);
-  }
+  enqueue(operation);
   if (try_drive()) {
     pump(false);
     stop_driving();
@@ -145,6 +206,7 @@ void Engine::submit(Group& group, Operation& operation) {
 void Engine::run(Group& group, Operation& operation) {
   if (try_drive()) {
     operation.group_ = &group;
+    accept_submitted();
     accept(operation);
     drive_until(&operation);
     stop_driving();
@@ -173,34 +235,26 @@ void Engine::wait(Operation& operation) {
 void Engine::poke() {
   if (!try_drive()) return;
   generation_.fetch_add(1, std::memory_order_relaxed);
-  pump(true);
-  if (completed_some_) {
-    completed_some_ = false;
-    wake_waiters();
-  }
+  // A program that polls may have nobody else to look at its deadlines.
+  if (!pump(true) && options_.clock->now_ns() - looked_after_ns_ > kLookAfterNs) look_after_groups();
+  completed_some_ = false;
   stop_driving();
 }
 
 void Engine::exclusively(const std::function<void()>& work) {
-  if (try_drive()) {
-    work();
-    stop_driving();
-    return;
-  }
   Errand errand(work);
   errand.reset(Deadline());
-  // An errand belongs to no group; the queue does not look at it.
-  {
-    const std::lock_guard<std::mutex> hold(mutex_);
-    if (submitted_tail_)
-      submitted_tail_->next_ = &errand;
-    else
-      submitted_head_ = &errand;
-    submitted_tail_ = &errand;
-    submitted_count_.fetch_add(1, std::memory_order_seq_cst);
+  if (try_drive()) {
+    accept_submitted();  // what was handed over before may be about what `work` ends
+    accept(errand);
+    stop_driving();
+  } else {
+    // An errand belongs to no group; the queue does not look at it.
+    enqueue(errand);
+    if (sleeping_.load(std::memory_order_seq_cst)) kick();
+    wait(errand);
   }
-  if (sleeping_.load(std::memory_order_seq_cst)) kick();
-  wait(errand);
+  errand.rethrow();
 }
 
 EngineCounters Engine::counters() {
@@ -210,10 +264,14 @@ EngineCounters Engine::counters() {
 }
 
 std::optional<uint64_t> Engine::progress_and_arm() {
-  if (!try_drive()) return std::nullopt;
-  uint64_t cleared = 0;
-  while (::read(kick_fd_, &cleared, sizeof cleared) < 0 && errno == EINTR) {
+  while (!take_role()) {
+    if (watcher_) return std::nullopt;  // it looks again by itself
+    turned_away_.store(true, std::memory_order_seq_cst);
+    if (driven()) return std::nullopt;
   }
+  clear_kick();
+  owes_kick_ = false;
+  watched_ = true;
   fabric_.arm();
   armed_ = true;
   uint32_t rounds = 0;
@@ -223,8 +281,8 @@ std::optional<uint64_t> Engine::progress_and_arm() {
   completed_some_ = false;
   if (rounds == kMostRounds) kick();  // it goes on: come back
   const uint64_t next = next_ns();
-  role_.store(false, std::memory_order_seq_cst);
-  wake_waiters();
+  if (timer_fd_ >= 0) set_timer(next);
+  leave_role();
   if (submitted_count_.load(std::memory_order_seq_cst) != 0 || attention_.load(std::memory_order_seq_cst)) kick();
   return next;
 }
@@ -240,7 +298,7 @@ uint64_t Engine::next_ns() const {
 
 // ---- driving --------------------------------------------------------------------------------------------------------
 
-bool Engine::pump(bool all) {
+bool Engine::pump(bool all) noexcept {
   bool moved = false;
   if (submitted_count_.load(std::memory_order_seq_cst) != 0) {
     accept_submitted();
@@ -252,11 +310,12 @@ bool Engine::pump(bool all) {
     if (i < active_.size() && active_[i] == group) ++i;
   }
   if (!moved || all || ++pumps_ % kProgressEvery == 0) moved |= fabric_.progress(all) > 0;
-  if (!gone_.empty() || !received_.empty() || !to_send_.empty() || attention_.load(std::memory_order_seq_cst)) handle_events();
+  if (!gone_.empty() || !received_.empty() || !to_send_.empty() || events_lost_ || attention_.load(std::memory_order_seq_cst))
+    handle_events();
   return moved;
 }
 
-void Engine::drive_until(const Operation* operation) {
+void Engine::drive_until(const Operation* operation) noexcept {
   generation_.fetch_add(1, std::memory_order_relaxed);
   uint64_t waiting_since_ns = 0;
   uint32_t idle_polls = 0;
@@ -285,7 +344,7 @@ void Engine::drive_until(const Operation* operation) {
   }
 }
 
-void Engine::sleep(const Operation* operation) {
+void Engine::sleep(const Operation* operation) noexcept {
   sleeping_.store(true, std::memory_order_seq_cst);
   fabric_.arm();
   armed_ = true;
@@ -299,9 +358,10 @@ void Engine::sleep(const Operation* operation) {
     ++counters_.sleeps;
     const int ready = ::epoll_wait(event_fd_, &event, 1, Deadline{next_ns()}.poll_ms(*options_.clock));
     if (ready > 0) {
-      uint64_t cleared = 0;
-      if (event.data.fd == kick_fd_ && ::read(kick_fd_, &cleared, sizeof cleared) < 0) {
-        // somebody else read it
+      if (event.data.fd == kick_fd_) clear_kick();
+      if (event.data.fd == timer_fd_) {
+        timer_at_ns_ = 0;
+        set_timer(Deadline::kNever);
       }
       fabric_.progress(true);
     }
@@ -311,7 +371,8 @@ void Engine::sleep(const Operation* operation) {
   armed_ = false;
 }
 
-void Engine::accept_submitted() {
+void Engine::accept_submitted() noexcept {
+  if (submitted_count_.load(std::memory_order_seq_cst) == 0) return;
   Operation* operation = nullptr;
   {
     const std::lock_guard<std::mutex> hold(mutex_);
@@ -326,7 +387,7 @@ void Engine::accept_submitted() {
   }
 }
 
-void Engine::accept(Operation& operation) {
+void Engine::accept(Operation& operation) noexcept {
   operation.next_ = nullptr;
   if (operation.is_errand()) {
     bool moved = false;
@@ -340,7 +401,13 @@ void Engine::accept(Operation& operation) {
     return;
   }
   if (MessageOperation* message = operation.as_message()) {
-    group.messages_.submit(*message);
+    try {
+      group.messages_.submit(*message);
+    } catch (...) {
+      finish(operation, Status(TUTTI_ERR_MEMORY));  // it was not taken over
+      fail_for_exception(group);
+      return;
+    }
   } else {
     if (group.tail_)
       group.tail_->next_ = &operation;
@@ -351,16 +418,38 @@ void Engine::accept(Operation& operation) {
   activate(group);
 }
 
-bool Engine::advance(Group& group) {
+bool Engine::advance(Group& group) noexcept {
+  try {
+    return advance_queues(group);
+  } catch (...) {
+    fail_for_exception(group);
+    return true;
+  }
+}
+
+void Engine::fail_for_exception(Group& group) noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    fail(group, Status(TUTTI_ERR_MEMORY), Group::kNobody);
+  } catch (const std::exception& e) {
+    options_.log->error("communicator {:x}: {}", group.id_, e.what());
+    fail(group, Status(TUTTI_ERR_INTERNAL), Group::kNobody);
+  } catch (...) {
+    fail(group, Status(TUTTI_ERR_INTERNAL), Group::kNobody);
+  }
+}
+
+bool Engine::advance_queues(Group& group) {
   bool moved = false;
   const auto finish_one = [this](Operation& operation, Status status) { finish(operation, std::move(status)); };
   while (Operation* operation = group.head_) {
     if (!operation->begun_) {
-      operation->begun_ = true;
       if (Status begun = operation->begin(); !begun.ok()) {
         fail(group, std::move(begun), Group::kNobody);
         return true;
       }
+      operation->begun_ = true;
     }
     const Execution::Outcome outcome = operation->advance(moved);
     if (outcome == Execution::Outcome::blocked) break;
@@ -394,13 +483,13 @@ void Engine::finish(Operation& operation, Status status) noexcept {
   operation.complete(std::move(status));
 }
 
-void Engine::activate(Group& group) {
+void Engine::activate(Group& group) noexcept {
   if (group.active_) return;
   group.active_ = true;
-  active_.push_back(&group);
+  active_.push_back(&group);  // add() has made room
 }
 
-void Engine::deactivate(Group& group) {
+void Engine::deactivate(Group& group) noexcept {
   if (!group.active_) return;
   group.active_ = false;
   active_.erase(std::find(active_.begin(), active_.end(), &group));

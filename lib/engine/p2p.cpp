@@ -10,10 +10,64 @@ namespace tutti {
 PointToPoint::PointToPoint(ChannelSet& channels, uint32_t rank)
     : channels_(channels), rank_(rank), senders_(channels.world_ranks().size()), receivers_(channels.world_ranks().size()) {}
 
-void PointToPoint::end(MessageOperation* operation, Status status) {
-  ended_.push_back({operation, std::move(status)});
+Status copy_of(const Status& status) noexcept {
+  try {
+    return status;
+  } catch (const std::bad_alloc&) {
+    return Status(status.code());
+  }
+}
+
+// ---- queues -----------------------------------------------------------------------------------------------------------
+
+void PointToPoint::Queue::push_back(MessageOperation& operation) noexcept {
+  operation.next_ = nullptr;
+  if (tail_)
+    tail_->next_ = &operation;
+  else
+    head_ = &operation;
+  tail_ = &operation;
+}
+
+MessageOperation* PointToPoint::Queue::pop_front() noexcept {
+  MessageOperation* first = front();
+  if (!first) return nullptr;
+  head_ = first->next_;
+  if (!head_) tail_ = nullptr;
+  first->next_ = nullptr;
+  return first;
+}
+
+MessageOperation* PointToPoint::Queue::take(int32_t tag) noexcept {
+  Operation* before = nullptr;
+  for (Operation* one = head_; one; before = one, one = one->next_) {
+    auto* message = static_cast<MessageOperation*>(one);
+    if (message->tag_ != tag) continue;
+    (before ? before->next_ : head_) = one->next_;
+    if (tail_ == one) tail_ = before;
+    one->next_ = nullptr;
+    return message;
+  }
+  return nullptr;
+}
+
+uint64_t PointToPoint::Queue::earliest_ns() const noexcept {
+  uint64_t earliest = Deadline::kNever;
+  for (const Operation* one = head_; one; one = one->next_) earliest = std::min(earliest, one->deadline_.at_ns);
+  return earliest;
+}
+
+void PointToPoint::end(MessageOperation* operation, Status status) noexcept {
+  operation->result_ = std::move(status);
+  ended_.push_back(*operation);
   --active_;
 }
+
+void PointToPoint::end_all(Queue& queue, const Status& status) noexcept {
+  while (MessageOperation* operation = queue.pop_front()) end(operation, copy_of(status));
+}
+
+// ---- sending ----------------------------------------------------------------------------------------------------------
 
 bool PointToPoint::link_error(tutti_status_t status, const ChannelHandle& channel) {
   broken_ = error(status < 0 ? status : TUTTI_ERR_INTERNAL, "the {} link to rank {} failed", channel.table->name, channel.peer);
@@ -22,26 +76,51 @@ bool PointToPoint::link_error(tutti_status_t status, const ChannelHandle& channe
 }
 
 void PointToPoint::submit(MessageOperation& operation) {
-  ++active_;
+  // What may throw comes first: then the operation is not ours.
   const uint32_t peer = operation.peer_;
+  if (operation.sending_ && peer == rank_) return to_self(operation);
   if (operation.sending_) {
     if (!senders_[peer]) senders_[peer] = std::make_unique<Sender>();
-    if (peer == rank_) return to_self(operation);
-    senders_[peer]->queue.push_back(&operation);
+    senders_[peer]->queue.push_back(operation);
   } else {
     if (!receivers_[peer]) receivers_[peer] = std::make_unique<Receiver>();
-    receivers_[peer]->posted.push_back(&operation);
+    receivers_[peer]->posted.push_back(operation);
   }
+  ++active_;
 }
 
-// A message to oneself has no channel: it is set aside at once and matched like any other.
+// A message to oneself has no channel: it goes straight to a receive that waits for it, or is set aside. One for which there is no
+// room stays in its sender's buffer until it is received.
 void PointToPoint::to_self(MessageOperation& operation) {
   if (!receivers_[rank_]) receivers_[rank_] = std::make_unique<Receiver>();
-  Unexpected message{operation.tag_, operation.bytes_, std::unique_ptr<std::byte[]>(new std::byte[operation.bytes_])};
-  if (operation.bytes_ > 0) std::memcpy(message.data.get(), operation.data_, operation.bytes_);
-  unexpected_bytes_ += operation.bytes_;
-  receivers_[rank_]->unexpected.push_back(std::move(message));
-  end(&operation, Status());
+  Receiver& receiver = *receivers_[rank_];
+  while (match_unexpected(receiver)) {
+  }
+  if (MessageOperation* target = receiver.posted.take(operation.tag_)) {
+    ++active_;
+    deliver(*target, static_cast<const std::byte*>(operation.data_), operation.bytes_);
+    return end(&operation, Status());
+  }
+  std::list<Unexpected> one;
+  Unexpected& message = one.emplace_back();
+  message.tag = operation.tag_;
+  message.bytes = operation.bytes_;
+  const uint64_t cost = kUnexpectedOverheadBytes + operation.bytes_;
+  if (unexpected_bytes_ + cost > kUnexpectedLimitBytes) {
+    message.lender = &operation;
+  } else {
+    message.data.reset(new std::byte[operation.bytes_]);
+    if (operation.bytes_ > 0) std::memcpy(message.data.get(), operation.data_, operation.bytes_);
+    unexpected_bytes_ += cost;
+  }
+  ++active_;
+  if (!message.lender) end(&operation, Status());
+  receiver.unexpected.splice(receiver.unexpected.end(), one);
+}
+
+uint64_t PointToPoint::short_bytes(const ChannelHandle& channel) const {
+  if (channel.carrier != Carrier::slots) return kShortBytes;
+  return std::min(kShortBytes, std::max<uint64_t>(channels_.slot_bytes(channel.peer), kHeadBytes) - kHeadBytes);
 }
 
 void PointToPoint::drive_sender(uint32_t peer, Sender& sender, bool& moved) {
@@ -58,23 +137,21 @@ void PointToPoint::drive_sender(uint32_t peer, Sender& sender, bool& moved) {
     const bool head = sender.state == Sender::State::head || sender.state == Sender::State::head_posted;
     if (!(head ? send_head(sender) : send_body(sender))) return;
     moved = true;
-    sender.messages += head;
-    MessageOperation* operation = sender.queue.front();
-    if (head && operation->bytes_ > kShortBytes) {
+    if (head && sender.queue.front()->bytes_ > short_bytes(*sender.channel)) {
       sender.state = Sender::State::body;
       sender.sent_bytes = 0;
       continue;
     }
     sender.state = Sender::State::head;
-    sender.queue.pop_front();
-    end(operation, Status());
+    ++sender.messages;
+    end(sender.queue.pop_front(), Status());
   }
 }
 
 bool PointToPoint::send_head(Sender& sender) {
   const ChannelHandle& channel = *sender.channel;
   const MessageOperation& operation = *sender.queue.front();
-  const uint64_t payload = operation.bytes_ <= kShortBytes ? operation.bytes_ : 0;
+  const uint64_t payload = operation.bytes_ <= short_bytes(channel) ? operation.bytes_ : 0;
   if (sender.state == Sender::State::head) {
     const Head head{operation.bytes_, operation.tag_, kMagic};
     void* place = sender.staging.get();
@@ -129,26 +206,35 @@ bool PointToPoint::send_body(Sender& sender) {
   return sender.ticket.op.status == TUTTI_OK || link_error(sender.ticket.op.status, channel);
 }
 
-void PointToPoint::deliver(MessageOperation& operation, const std::byte* data, uint64_t bytes) {
+// ---- receiving --------------------------------------------------------------------------------------------------------
+
+void PointToPoint::deliver(MessageOperation& operation, const std::byte* data, uint64_t bytes) noexcept {
   const uint64_t fits = std::min(bytes, operation.bytes_);
   if (fits > 0 && data) std::memcpy(operation.data_, data, fits);
   operation.received_bytes_ = fits;
-  if (bytes > operation.bytes_)
-    end(&operation, error(TUTTI_ERR_TRUNCATED, "a message of {} bytes (tag {}) met a receive buffer of {} bytes", bytes,
-                          operation.tag_, operation.bytes_));
-  else
-    end(&operation, Status());
+  Status status;
+  if (bytes > operation.bytes_) {
+    try {
+      status = error(TUTTI_ERR_TRUNCATED, "a message of {} bytes (tag {}) met a receive buffer of {} bytes", bytes,
+                     operation.tag_, operation.bytes_);
+    } catch (const std::bad_alloc&) {
+      status = Status(TUTTI_ERR_TRUNCATED);
+    }
+  }
+  end(&operation, std::move(status));
 }
 
 bool PointToPoint::match_unexpected(Receiver& receiver) {
-  for (auto posted = receiver.posted.begin(); posted != receiver.posted.end(); ++posted) {
-    auto message = std::find_if(receiver.unexpected.begin(), receiver.unexpected.end(),
-                                [&](const Unexpected& m) { return m.tag == (*posted)->tag_; });
-    if (message == receiver.unexpected.end()) continue;
-    MessageOperation* operation = *posted;
-    receiver.posted.erase(posted);
-    deliver(*operation, message->data.get(), message->bytes);
-    unexpected_bytes_ -= message->bytes;
+  for (auto message = receiver.unexpected.begin(); message != receiver.unexpected.end(); ++message) {
+    MessageOperation* operation = receiver.posted.take(message->tag);
+    if (!operation) continue;
+    if (message->lender) {
+      deliver(*operation, static_cast<const std::byte*>(message->lender->data_), message->bytes);
+      end(message->lender, Status());
+    } else {
+      deliver(*operation, message->data.get(), message->bytes);
+      unexpected_bytes_ -= kUnexpectedOverheadBytes + message->bytes;
+    }
     receiver.unexpected.erase(message);
     return true;
   }
@@ -177,13 +263,6 @@ void PointToPoint::drive_receiver(uint32_t peer, Receiver& receiver, bool& moved
 
 bool PointToPoint::take_head(Receiver& receiver) {
   const ChannelHandle& channel = *receiver.channel;
-  if (unexpected_bytes_ > kUnexpectedLimitBytes) {
-    broken_ = error(TUTTI_ERR_RESOURCE,
-                    "{} bytes of messages whose tags no receive awaits have been set aside, the last from rank {}; post receives"
-                    " in the order of the messages",
-                    unexpected_bytes_, channel.peer);
-    return false;
-  }
   if (channel.carrier == Carrier::slots) {
     const void* slot = nullptr;
     uint64_t bytes = 0;
@@ -210,33 +289,17 @@ bool PointToPoint::take_head(Receiver& receiver) {
 
 bool PointToPoint::accept_head(Receiver& receiver, const std::byte* message, uint64_t bytes) {
   if (bytes >= kHeadBytes) std::memcpy(&receiver.head, message, kHeadBytes);
-  const uint64_t payload = bytes >= kHeadBytes && receiver.head.bytes <= kShortBytes ? receiver.head.bytes : 0;
-  if (bytes < kHeadBytes || receiver.head.magic != kMagic || bytes != kHeadBytes + payload)
+  const uint64_t payload = bytes < kHeadBytes ? 0 : bytes - kHeadBytes;
+  const bool short_message = payload == receiver.head.bytes;  // else the body follows
+  if (bytes < kHeadBytes || receiver.head.magic != kMagic || (!short_message && payload != 0))
     return link_error(TUTTI_ERR_PROTOCOL, *receiver.channel);
-  auto posted = std::find_if(receiver.posted.begin(), receiver.posted.end(),
-                             [&](const MessageOperation* o) { return o->tag_ == receiver.head.tag; });
-  receiver.target = posted == receiver.posted.end() ? nullptr : *posted;
-  if (posted != receiver.posted.end()) receiver.posted.erase(posted);
-  const bool short_message = receiver.head.bytes <= kShortBytes;
+  receiver.target = receiver.posted.take(receiver.head.tag);
+  ++receiver.messages;
   if (short_message && receiver.target) {
-    ++receiver.messages;
-    deliver(*receiver.target, message + kHeadBytes, receiver.head.bytes);
-    receiver.target = nullptr;
+    deliver(*std::exchange(receiver.target, nullptr), message + kHeadBytes, payload);
     return true;
   }
-  ++receiver.messages;
-  // Set aside: memory of ours is needed. The length is the peer's claim: a peer of the job, but only believed up to the limit.
-  if (!receiver.target) {
-    if (receiver.head.bytes > kUnexpectedLimitBytes) {
-      broken_ = error(TUTTI_ERR_RESOURCE,
-                      "rank {} sent {} bytes with tag {}, which no receive awaits: more than the {} bytes that can be set aside;"
-                      " post the receive first",
-                      receiver.channel->peer, receiver.head.bytes, receiver.head.tag, kUnexpectedLimitBytes);
-      return false;
-    }
-    receiver.aside = {receiver.head.tag, receiver.head.bytes,
-                      std::unique_ptr<std::byte[]>(new std::byte[receiver.head.bytes])};
-  }
+  if (!receiver.target && !set_aside(receiver)) return false;
   if (short_message) {
     if (payload > 0) std::memcpy(receiver.aside.data.get(), message + kHeadBytes, payload);
     end_message(receiver);
@@ -244,6 +307,22 @@ bool PointToPoint::accept_head(Receiver& receiver, const std::byte* message, uin
   }
   receiver.got_bytes = 0;
   receiver.state = Receiver::State::body;
+  return true;
+}
+
+// Memory of ours is needed. The length is the peer's claim: a peer of the job, but only believed up to the limit.
+bool PointToPoint::set_aside(Receiver& receiver) {
+  const Head& head = receiver.head;
+  if (head.bytes > kUnexpectedLimitBytes ||
+      unexpected_bytes_ + kUnexpectedOverheadBytes + head.bytes > kUnexpectedLimitBytes) {
+    broken_ = error(TUTTI_ERR_RESOURCE,
+                    "rank {} sent {} bytes with tag {}, which no receive awaits, and {} bytes of such messages have been set aside:"
+                    " no more than {} can be; post receives in the order of the messages",
+                    receiver.channel->peer, head.bytes, head.tag, unexpected_bytes_, kUnexpectedLimitBytes);
+    return false;
+  }
+  receiver.aside = {head.tag, head.bytes, std::unique_ptr<std::byte[]>(new std::byte[head.bytes]), nullptr};
+  unexpected_bytes_ += kUnexpectedOverheadBytes + head.bytes;
   return true;
 }
 
@@ -257,7 +336,6 @@ void PointToPoint::end_message(Receiver& receiver) {
     receiver.aside = {};
     return;
   }
-  unexpected_bytes_ += receiver.aside.bytes;
   receiver.unexpected.push_back(std::move(receiver.aside));
   receiver.aside = {};
 }
@@ -310,16 +388,15 @@ std::vector<uint32_t> PointToPoint::waiting_for() const {
 
 Deadline PointToPoint::earliest_deadline() const {
   Deadline earliest;
-  const auto consider = [&](const MessageOperation* operation) {
-    earliest.at_ns = std::min(earliest.at_ns, operation->deadline_.at_ns);
-  };
   for (const auto& sender : senders_)
-    if (sender) std::for_each(sender->queue.begin(), sender->queue.end(), consider);
-  for (const auto& receiver : receivers_)
-    if (receiver) {
-      if (receiver->target) consider(receiver->target);
-      std::for_each(receiver->posted.begin(), receiver->posted.end(), consider);
-    }
+    if (sender) earliest.at_ns = std::min(earliest.at_ns, sender->queue.earliest_ns());
+  for (const auto& receiver : receivers_) {
+    if (!receiver) continue;
+    earliest.at_ns = std::min(earliest.at_ns, receiver->posted.earliest_ns());
+    if (receiver->target) earliest.at_ns = std::min(earliest.at_ns, receiver->target->deadline_.at_ns);
+    for (const Unexpected& message : receiver->unexpected)
+      if (message.lender) earliest.at_ns = std::min(earliest.at_ns, message.lender->deadline_.at_ns);
+  }
   return earliest;
 }
 
@@ -336,7 +413,9 @@ std::vector<uint64_t> PointToPoint::sent_counts() const {
 bool PointToPoint::waits_in_vain(uint32_t peer, uint64_t sent_count) const {
   if (senders_[peer] && !senders_[peer]->queue.empty()) return true;
   const Receiver* receiver = receivers_[peer].get();
-  return receiver && !receiver->posted.empty() && receiver->messages >= sent_count && !receiver->target;
+  if (!receiver || (receiver->posted.empty() && !receiver->target)) return false;
+  // Either nothing more comes, or the message under way is one that the peer did not finish.
+  return receiver->target ? receiver->messages > sent_count : receiver->messages >= sent_count;
 }
 
 }  // namespace tutti

@@ -8,20 +8,20 @@
 namespace tutti {
 
 Result<ChannelHandle*> ChannelSet::get(uint32_t rank, int direction, uint16_t number) {
-  auto& slot = open_[{rank, direction, number}];
-  if (!slot) {
+  ChannelHandle& handle = open_[{rank, direction, number}];  // first, so that nothing can fail once the channel is open
+  if (!handle.channel) {
     Result<ChannelHandle> opened = fabric_.open_channel(world_ranks_[rank], id_base_ | number, direction);
     if (!opened) {
       open_.erase({rank, direction, number});
       return opened.status();
     }
-    slot = std::make_unique<ChannelHandle>(*opened);
+    handle = *opened;
   }
-  return slot.get();
+  return &handle;
 }
 
 void ChannelSet::close_all() noexcept {
-  for (auto& entry : open_) Fabric::close_channel(*entry.second);
+  for (auto& entry : open_) Fabric::close_channel(entry.second);
   open_.clear();
 }
 

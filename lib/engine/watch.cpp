@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engine's other half: peers that go, groups that fail, deadlines, and what engines tell each other about these.
+#include <sys/epoll.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +21,8 @@ constexpr size_t kMostToSend = 4096;
 }  // namespace
 
 void Engine::add(Group& group) {
-  exclusively([&] {
+  exclusively([this, &group] {
+    active_.reserve(groups_.size() + 1);  // activate() must not fail
     groups_.push_back(&group);
     // What was said about it before it existed here.
     std::vector<PendingNotice> early;
@@ -32,17 +35,28 @@ void Engine::add(Group& group) {
 }
 
 void Engine::remove(Group& group) {
-  exclusively([&] {
-    const Status why = error(TUTTI_ERR_ABORTED, "the communicator was destroyed while the operation was outstanding");
-    const uint64_t collectives = group.collectives_ended_;
-    const bool had_failed = group.failed_.load(std::memory_order_relaxed);
-    if (!had_failed) {
-      left_.push_back({group.id_, collectives, group.messages_.sent_counts(), group.channels_.world_ranks()});
-      if (left_.size() > kMostLeft) left_.pop_front();
+  exclusively([this, &group] {
+    Status why(TUTTI_ERR_ABORTED);
+    try {
+      Notice failure;
+      if (group.failed_.load(std::memory_order_relaxed)) failure = failure_notice(group);
+      remember({group.id_, group.collectives_ended_, group.messages_.sent_counts(), group.channels_.world_ranks(), failure});
+      why = error(TUTTI_ERR_ABORTED, "the communicator was destroyed while the operation was outstanding");
+    } catch (const std::bad_alloc&) {
+      // Then peers that ask have no answer, and need their timeout.
     }
     end_outstanding(group, why);
     groups_.erase(std::remove(groups_.begin(), groups_.end(), &group), groups_.end());
   });
+}
+
+void Engine::never_made(uint64_t id, const std::vector<uint32_t>& members) {
+  exclusively([&] { remember({id, 0, {}, members, Notice()}); });
+}
+
+void Engine::remember(Left left) {
+  left_.push_back(std::move(left));
+  if (left_.size() > kMostLeft) left_.pop_front();
 }
 
 void Engine::abort(Group& group) {
@@ -56,13 +70,24 @@ void Engine::abort(Group& group) {
   }
 }
 
-void Engine::on_peer_gone(uint32_t peer, int cause, std::string text) { gone_.push_back({peer, cause, std::move(text)}); }
+void Engine::on_peer_gone(uint32_t peer, int cause, std::string text) noexcept {
+  try {
+    gone_.push_back({peer, cause, std::move(text)});
+  } catch (const std::bad_alloc&) {
+    events_lost_ = true;
+  }
+}
 
-void Engine::on_notice(uint32_t peer, const void* bytes, size_t count) {
+void Engine::on_notice(uint32_t peer, const void* bytes, size_t count) noexcept {
   PendingNotice received{peer, {}};
-  if (count != sizeof received.notice) return;
+  if (count != sizeof received.notice || peer >= fabric_.size()) return;
   std::memcpy(&received.notice, bytes, count);
-  if (received.notice.magic == Notice::kMagic) received_.push_back(received);
+  if (received.notice.magic != Notice::kMagic) return;
+  try {
+    received_.push_back(received);
+  } catch (const std::bad_alloc&) {
+    events_lost_ = true;
+  }
 }
 
 std::string Engine::who(const Group& group, uint32_t world_rank) const {
@@ -75,7 +100,7 @@ std::string Engine::who(const Group& group, uint32_t world_rank) const {
 
 // ---- failing --------------------------------------------------------------------------------------------------------
 
-void Engine::end_outstanding(Group& group, const Status& why) {
+void Engine::end_outstanding(Group& group, const Status& why) noexcept {
   // The channels go first: after that no transport touches the callers' buffers.
   group.channels_.close_all();
   Operation* operation = group.head_;
@@ -83,28 +108,37 @@ void Engine::end_outstanding(Group& group, const Status& why) {
   while (operation) {
     Operation* next = operation->next_;
     if (operation->begun_) operation->abandon();
-    finish(*operation, why);
+    finish(*operation, copy_of(why));
     operation = next;
   }
   group.messages_.fail_all(why, [this](Operation& message, Status status) { finish(message, std::move(status)); });
   deactivate(group);
 }
 
-void Engine::fail(Group& group, Status why, uint32_t culprit) {
+Notice Engine::failure_notice(const Group& group) {
+  Notice notice;
+  notice.kind = Notice::failed;
+  notice.id = group.id_;
+  notice.code = group.failure_.code();  // written by the driver alone
+  notice.culprit = group.culprit_;
+  return notice;
+}
+
+void Engine::fail(Group& group, Status why, uint32_t culprit) noexcept {
   if (group.failed_.load(std::memory_order_relaxed)) return;
   ++counters_.failures;
   options_.log->info("communicator {:x} failed: {}", group.id_, why.message());
   {
     const std::lock_guard<std::mutex> hold(group.failure_mutex_);
-    group.failure_ = why;
+    group.failure_ = copy_of(why);
   }
+  group.culprit_ = culprit;
   group.failed_.store(true, std::memory_order_release);
-  Notice notice;
-  notice.kind = Notice::failed;
-  notice.id = group.id_;
-  notice.code = why.code();
-  notice.culprit = culprit;
-  flood(group, notice);
+  try {
+    flood(group, failure_notice(group));
+  } catch (const std::bad_alloc&) {
+    // Who waits for us asks after a while, and is answered.
+  }
   end_outstanding(group, why);
 }
 
@@ -126,17 +160,44 @@ void Engine::tell(uint32_t peer, const Notice& notice) {
   if (to_send_.size() < kMostToSend) to_send_.push_back({peer, notice});
 }
 
-void Engine::send_notices() {
-  for (size_t left = to_send_.size(); left > 0; --left) {
-    const PendingNotice pending = to_send_.front();
-    to_send_.pop_front();
-    if (fabric_.notify(pending.peer, &pending.notice, sizeof pending.notice) == TUTTI_TP_AGAIN) to_send_.push_back(pending);
+void Engine::send_notices() noexcept {
+  size_t kept = 0;
+  for (const PendingNotice& pending : to_send_)
+    if (fabric_.notify(pending.peer, &pending.notice, sizeof pending.notice) == TUTTI_TP_AGAIN) to_send_[kept++] = pending;
+  to_send_.resize(kept);
+}
+
+void Engine::send_last_notices(Deadline deadline) {
+  const auto news = [this] {
+    return std::any_of(to_send_.begin(), to_send_.end(), [](const PendingNotice& p) { return p.notice.kind == Notice::failed; });
+  };
+  if (!try_drive()) return;
+  while (news() && !deadline.passed(*options_.clock)) {
+    fabric_.arm();
+    armed_ = true;
+    epoll_event event{};
+    const uint64_t soon = options_.clock->now_ns() + kRetryNs;
+    if (!pump(true)) ::epoll_wait(event_fd_, &event, 1, Deadline{std::min(soon, deadline.at_ns)}.poll_ms(*options_.clock));
   }
+  to_send_.clear();
+  stop_driving();
 }
 
 // ---- events ---------------------------------------------------------------------------------------------------------
 
-void Engine::handle_events() {
+void Engine::handle_events() noexcept {
+  try {
+    handle_all_events();
+  } catch (const std::bad_alloc&) {
+    events_lost_ = true;
+  }
+  if (!events_lost_) return;
+  // Nobody knows any more what was to be told: no group may wait for it.
+  events_lost_ = false;
+  for (Group* group : groups_) fail(*group, Status(TUTTI_ERR_MEMORY), Group::kNobody);
+}
+
+void Engine::handle_all_events() {
   while (!gone_.empty()) {
     std::vector<Gone> gone;
     gone.swap(gone_);
@@ -177,62 +238,82 @@ Group* Engine::find(uint64_t id) const noexcept {
 void Engine::handle_notice(const PendingNotice& received) {
   const Notice& notice = received.notice;
   Group* group = find(notice.id);
-  if (notice.kind == Notice::question) {
-    if (!group) answer_question(received.peer, notice.id);
-    return;
-  }
+  if (notice.kind == Notice::question) return answer_question(received.peer, notice.id);
   if (!group) {
-    const bool over = std::any_of(left_.begin(), left_.end(), [&](const Left& left) { return left.id == notice.id; });
-    if (notice.kind == Notice::failed && !over && early_.size() < kMostEarly) early_.push_back(received);
+    if (notice.kind != Notice::failed) return;
+    const auto same = [&](const auto& other) { return other.id == notice.id; };
+    if (std::any_of(left_.begin(), left_.end(), same)) return;
+    const auto said = [&](const PendingNotice& early) { return early.notice.id == notice.id && early.peer == received.peer; };
+    if (std::any_of(early_.begin(), early_.end(), said)) return;
+    if (early_.size() >= kMostEarly) early_.erase(early_.begin());
+    early_.push_back(received);
     return;
   }
-  if (notice.kind == Notice::departed) {
-    const std::vector<uint32_t>& members = group->channels_.world_ranks();
-    const auto member = std::find(members.begin(), members.end(), received.peer);
-    if (member == members.end()) return;
-    group->departed_.push_back({static_cast<uint32_t>(member - members.begin()), notice.collectives, notice.messages});
-    look_after(*group, options_.clock->now_ns());
-    return;
-  }
-  if (notice.kind != Notice::failed || notice.code >= 0) return;
-  const std::string reporter = who(*group, received.peer);
-  if (notice.culprit == Group::kNobody)
-    fail(*group, error(notice.code, "{} reports a failure of its own ({})", reporter, status_name(notice.code)),
-         received.peer);
+  // Only members have a say.
+  const std::vector<uint32_t>& members = group->channels_.world_ranks();
+  const auto member = std::find(members.begin(), members.end(), received.peer);
+  if (member == members.end()) return;
+  if (notice.kind == Notice::departed) handle_departed(*group, received, static_cast<uint32_t>(member - members.begin()));
+  if (notice.kind == Notice::failed) handle_failed(*group, received);
+}
+
+void Engine::handle_departed(Group& group, const PendingNotice& received, uint32_t rank) {
+  const auto said = [&](const Group::Departed& departed) { return departed.rank == rank; };
+  if (std::any_of(group.departed_.begin(), group.departed_.end(), said)) return;
+  group.departed_.push_back({rank, received.notice.collectives, received.notice.messages});
+  look_after(group, options_.clock->now_ns());
+}
+
+void Engine::handle_failed(Group& group, const PendingNotice& received) {
+  const Notice& notice = received.notice;
+  if (notice.code >= 0) return;
+  const std::vector<uint32_t>& members = group.channels_.world_ranks();
+  const bool named = std::find(members.begin(), members.end(), notice.culprit) != members.end();
+  const std::string reporter = who(group, received.peer);
+  if (!named)
+    fail(group, error(notice.code, "{} reports a failure of its own ({})", reporter, status_name(notice.code)), received.peer);
   else if (notice.code == TUTTI_ERR_TIMEOUT)
-    fail(*group, error(notice.code, "the timeout of {} passed", who(*group, notice.culprit)), notice.culprit);
+    fail(group, error(notice.code, "the timeout of {} passed", who(group, notice.culprit)), notice.culprit);
   else if (notice.code == TUTTI_ERR_ABORTED)
-    fail(*group, error(notice.code, "the communicator was aborted by {}", who(*group, notice.culprit)), notice.culprit);
+    fail(group, error(notice.code, "the communicator was aborted by {}", who(group, notice.culprit)), notice.culprit);
   else
-    fail(*group, error(notice.code, "{} has failed, as {} reports ({})", who(*group, notice.culprit), reporter,
-                       status_name(notice.code)),
+    fail(group, error(notice.code, "{} has failed, as {} reports ({})", who(group, notice.culprit), reporter,
+                      status_name(notice.code)),
          notice.culprit);
 }
 
 void Engine::answer_question(uint32_t peer, uint64_t id) {
-  for (const Left& left : left_) {
-    if (left.id != id) continue;
-    const auto member = std::find(left.world_ranks.begin(), left.world_ranks.end(), peer);
-    if (member == left.world_ranks.end()) return;
-    const auto rank = static_cast<size_t>(member - left.world_ranks.begin());
-    Notice answer;
-    answer.kind = Notice::departed;
-    answer.id = id;
-    answer.collectives = left.collectives;
-    answer.messages = rank < left.messages.size() ? left.messages[rank] : 0;
-    tell(peer, answer);
+  if (const Group* group = find(id)) {
+    // Still in it; unless it has failed here and the peer, for whatever reason, has not heard of it.
+    if (group->failed_.load(std::memory_order_relaxed)) tell(peer, failure_notice(*group));
     return;
   }
+  const auto left = std::find_if(left_.rbegin(), left_.rend(), [&](const Left& one) { return one.id == id; });
+  if (left == left_.rend()) return;
+  const auto member = std::find(left->world_ranks.begin(), left->world_ranks.end(), peer);
+  if (member == left->world_ranks.end()) return;
+  if (left->failure.code != 0) return tell(peer, left->failure);
+  const auto rank = static_cast<size_t>(member - left->world_ranks.begin());
+  Notice answer;
+  answer.kind = Notice::departed;
+  answer.id = id;
+  answer.collectives = left->collectives;
+  answer.messages = rank < left->messages.size() ? left->messages[rank] : 0;
+  tell(peer, answer);
 }
 
 // ---- deadlines and peers that left ------------------------------------------------------------------------------------
 
-void Engine::look_after_groups() {
+void Engine::look_after_groups() noexcept {
   const uint64_t now = options_.clock->now_ns();
   looked_after_ns_ = now;
   for (size_t i = 0; i < active_.size();) {
     Group* group = active_[i];
-    look_after(*group, now);
+    try {
+      look_after(*group, now);
+    } catch (...) {
+      fail_for_exception(*group);
+    }
     if (i < active_.size() && active_[i] == group) ++i;
   }
   if (!to_send_.empty()) send_notices();

@@ -10,8 +10,8 @@
 
 namespace tutti::test {
 
-SimRank::SimRank(sim::World& in, uint32_t own_rank, uint32_t size)
-    : world(in), rank(own_rank), fabric(own_rank, size), clock_(in), log_(make_stderr_sink(), LogLevel::error) {
+SimRank::SimRank(sim::World& in, uint32_t own_rank, uint32_t size, const tutti_tp_table_t* table)
+    : world(in), rank(own_rank), fabric(own_rank, size), table_(table), clock_(in), log_(make_stderr_sink(), LogLevel::error) {
   host_.struct_size = sizeof host_;
   host_.abi_version = TUTTI_TP_ABI_VERSION;
   host_.host = this;
@@ -38,35 +38,36 @@ SimRank::SimRank(sim::World& in, uint32_t own_rank, uint32_t size)
   args.bind_addresses = "";
   args.host = &host_;
   args.world = &world;
-  const tutti_tp_table_t* table = tutti_sim_transport_entry(TUTTI_TP_ABI_VERSION);
   if (table->open(&args, &endpoint) != TUTTI_OK) throw std::runtime_error("sim endpoint");
   address.resize(TUTTI_TP_ADDRESS_MAX_BYTES);
   size_t bytes = 0;
   table->address(endpoint, address.data(), address.size(), &bytes);
   address.resize(bytes);
   fabric.add_transport({table, endpoint});
+  renew_engine(clock_);
+}
+
+void SimRank::renew_engine(const Clock& clock) {
   EngineOptions options;
-  options.clock = &clock_;
+  options.clock = &clock;
   options.log = &log_;
   engine = std::make_unique<Engine>(fabric, options);
   if (!engine->open().ok()) throw std::runtime_error("engine");
 }
 
 SimRank::~SimRank() {
-  if (endpoint) tutti_sim_transport_entry(TUTTI_TP_ABI_VERSION)->close(endpoint);
+  if (endpoint) table_->close(endpoint);
 }
 
 void SimRank::set_peers(const std::vector<std::string>& addresses) {
-  const tutti_tp_table_t* table = fabric.transports()[0].table;
-  for (uint32_t r = 0; r < addresses.size(); ++r) table->set_peer(endpoint, r, addresses[r].data(), addresses[r].size());
+  for (uint32_t r = 0; r < addresses.size(); ++r) table_->set_peer(endpoint, r, addresses[r].data(), addresses[r].size());
 }
 
 void SimRank::choose_routes() {
-  const tutti_tp_table_t* table = fabric.transports()[0].table;
   for (uint32_t r = 0; r < fabric.size(); ++r) {
     tutti_tp_link_t link{};
     link.struct_size = sizeof link;
-    if (r == rank || table->link(endpoint, r, &link) != TUTTI_OK) continue;
+    if (r == rank || table_->link(endpoint, r, &link) != TUTTI_OK) continue;
     PeerRoute route;
     route.transport = 0;
     route.carrier = link.caps & TUTTI_TP_CAP_SLOTS ? Carrier::slots : Carrier::messages;
@@ -75,18 +76,17 @@ void SimRank::choose_routes() {
   }
 }
 
-SimJob::SimJob(uint64_t seed, sim::Options options) : world(seed, options) {
+SimJob::SimJob(uint64_t seed, sim::Options options, const tutti_tp_table_t* table) : world(seed, options), table_(table) {
   std::vector<std::string> addresses;
   for (uint32_t r = 0; r < options.size; ++r) {
-    ranks.push_back(std::make_unique<SimRank>(world, r, options.size));
+    ranks.push_back(std::make_unique<SimRank>(world, r, options.size, table_));
     addresses.push_back(ranks.back()->address);
   }
   for (auto& rank : ranks) rank->set_peers(addresses);
-  const tutti_tp_table_t* table = tutti_sim_transport_entry(TUTTI_TP_ABI_VERSION);
   for (auto& rank : ranks)
-    for (int tries = 0; table->start(rank->endpoint) == TUTTI_TP_AGAIN; ++tries) {
+    for (int tries = 0; table_->start(rank->endpoint) == TUTTI_TP_AGAIN; ++tries) {
       if (tries > 1000) throw std::runtime_error("sim start");
-      table->progress(rank->endpoint);
+      table_->progress(rank->endpoint);
       world.step();
     }
   for (auto& rank : ranks) rank->choose_routes();
@@ -103,7 +103,9 @@ Capabilities SimJob::capabilities(uint32_t rank) const {
 
 void SimJob::poke(SimRank& rank) {
   if (rank.dead) return;
+  around_engine(true);
   const std::optional<uint64_t> next = rank.engine->progress_and_arm();
+  around_engine(false);
   if (!next || *next == Deadline::kNever) return;
   // The engine's timer; one that is set already and comes earlier sets the next one.
   const uint64_t at = std::max(*next, world.now_ns() + 1);
@@ -130,7 +132,7 @@ void SimJob::crash(uint32_t rank) {
 
 void SimJob::leave(uint32_t rank) {
   ranks[rank]->dead = true;
-  tutti_sim_transport_entry(TUTTI_TP_ABI_VERSION)->close(ranks[rank]->endpoint);
+  table_->close(ranks[rank]->endpoint);
   ranks[rank]->endpoint = nullptr;
 }
 
@@ -172,8 +174,8 @@ Plan& SimComm::plan(uint32_t rank, const char* algorithm) {
   return *plans_[rank].back().second;
 }
 
-void SimComm::allreduce(uint32_t rank, std::vector<int64_t>& values, const char* algorithm, CollectiveOperation& operation,
-                        Deadline deadline) {
+void SimComm::prepare_allreduce(uint32_t rank, std::vector<int64_t>& values, const char* algorithm,
+                                CollectiveOperation& operation, Deadline deadline) {
   Bindings bindings;
   bindings.input = bindings.output = values.data();
   bindings.count = values.size();
@@ -181,7 +183,6 @@ void SimComm::allreduce(uint32_t rank, std::vector<int64_t>& values, const char*
   bindings.fold = fold_function(DType::i64, Op::sum, CpuLevel::scalar);
   operation.reset(deadline);
   operation.bind(plan(rank, algorithm), bindings);
-  engine(rank).submit(*groups_[rank], operation);
 }
 
 void SimComm::send(uint32_t rank, const void* data, uint64_t bytes, uint32_t peer, int32_t tag, MessageOperation& operation,

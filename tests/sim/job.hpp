@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "../support/sim_world.hpp"
 #include "base/log.hpp"
 #include "engine/engine.hpp"
 #include "engine/fabric.hpp"
@@ -23,10 +23,12 @@ namespace tutti::test {
 /// One simulated rank: endpoint, fabric, engine, and groups, all in the world's virtual time.
 class SimRank {
  public:
-  SimRank(sim::World& world, uint32_t rank, uint32_t size);
+  SimRank(sim::World& world, uint32_t rank, uint32_t size, const tutti_tp_table_t* table);
   ~SimRank();
   void set_peers(const std::vector<std::string>& addresses);
   void choose_routes();
+  /// Another engine in place of the rank's, with a clock of the test's.
+  void renew_engine(const Clock& clock);
 
   sim::World& world;
   uint32_t rank;
@@ -38,15 +40,8 @@ class SimRank {
   uint64_t timer_ns = 0;
 
  private:
-  class WorldClock final : public Clock {
-   public:
-    explicit WorldClock(const sim::World& world) : world_(world) {}
-    uint64_t now_ns() const noexcept override { return world_.now_ns(); }
-
-   private:
-    const sim::World& world_;
-  };
-  WorldClock clock_;
+  const tutti_tp_table_t* table_;
+  SimClock clock_;
   Log log_;
   tutti_tp_host_t host_{};
   friend class SimJob;
@@ -55,7 +50,9 @@ class SimRank {
 /// A job of simulated ranks in one thread. drive() steps the world and the ranks that it woke.
 class SimJob {
  public:
-  SimJob(uint64_t seed, sim::Options options);
+  /// table: of sim, or of something that decorates it.
+  SimJob(uint64_t seed, sim::Options options,
+         const tutti_tp_table_t* table = tutti_sim_transport_entry(TUTTI_TP_ABI_VERSION));
   ~SimJob();
   uint32_t size() const { return static_cast<uint32_t>(ranks.size()); }
   Deadline after(uint64_t duration_ns) const { return {world.now_ns() + duration_ns}; }
@@ -68,8 +65,11 @@ class SimJob {
 
   sim::World world;
   std::vector<std::unique_ptr<SimRank>> ranks;
+  /// Called with true before an engine runs and with false after.
+  std::function<void(bool)> around_engine = [](bool) {};
 
  private:
+  const tutti_tp_table_t* table_;
   void poke(SimRank& rank);
 };
 
@@ -81,9 +81,15 @@ class SimComm {
   uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
   Group& group(uint32_t rank) { return *groups_[rank]; }
   Engine& engine(uint32_t rank) { return *job_.ranks[members_[rank]]->engine; }
-  /// Starts an int64 sum over `values` of each rank in place, by this algorithm with its default parameters.
+  /// Makes ready an int64 sum over `values` of each rank in place, by this algorithm with its default parameters.
+  void prepare_allreduce(uint32_t rank, std::vector<int64_t>& values, const char* algorithm, CollectiveOperation& operation,
+                         Deadline deadline = {});
+  /// ... and starts it.
   void allreduce(uint32_t rank, std::vector<int64_t>& values, const char* algorithm, CollectiveOperation& operation,
-                 Deadline deadline = {});
+                 Deadline deadline = {}) {
+    prepare_allreduce(rank, values, algorithm, operation, deadline);
+    engine(rank).submit(*groups_[rank], operation);
+  }
   void send(uint32_t rank, const void* data, uint64_t bytes, uint32_t peer, int32_t tag, MessageOperation& operation,
             Deadline deadline = {});
   void recv(uint32_t rank, void* data, uint64_t bytes, uint32_t peer, int32_t tag, MessageOperation& operation,

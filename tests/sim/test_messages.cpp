@@ -130,3 +130,73 @@ TEST_CASE("a receive from a rank that has destroyed the communicator fails, afte
   REQUIRE(job.drive([&] { return recv_two.done(); }));
   CHECK(recv_two.result().code() == TUTTI_ERR_PEER_FAILED);
 }
+
+TEST_CASE("a message that its sender leaves unfinished is not waited for") {
+  SimJob job(6, options(2, TUTTI_TP_CAP_SLOTS));
+  SimComm comm(job, 1, {0, 1});
+  const std::vector<uint8_t> sent = pattern(1 << 20, 1);
+  std::vector<uint8_t> got(sent.size());
+  MessageOperation send_one;
+  MessageOperation recv_one;
+  comm.send(1, sent.data(), sent.size(), 0, 1, send_one);
+  comm.recv(0, got.data(), got.size(), 1, 1, recv_one);
+  // Into the middle of the body, which takes hundreds of slots.
+  uint64_t steps = 12;
+  job.drive([&] { return steps-- == 0; });
+  REQUIRE_FALSE(send_one.done());
+  comm.leave(1);
+  CHECK(send_one.result().code() == TUTTI_ERR_ABORTED);
+  REQUIRE(job.drive([&] { return recv_one.done(); }, 10'000'000'000));
+  CHECK(recv_one.result().code() == TUTTI_ERR_PEER_FAILED);
+}
+
+TEST_CASE("a large message to oneself does no harm to those from others") {
+  SimJob job(7, options(2, TUTTI_TP_CAP_MESSAGES));
+  SimComm comm(job, 1, {0, 1});
+  const std::vector<uint8_t> large = pattern(PointToPoint::kUnexpectedLimitBytes + 1, 1);
+  std::vector<uint8_t> got_large(large.size());
+  const std::vector<uint8_t> small = pattern(8, 2);
+  std::vector<uint8_t> got_small(8);
+  MessageOperation to_self;
+  MessageOperation from_self;
+  MessageOperation to_other;
+  MessageOperation from_other;
+  comm.recv(1, got_small.data(), got_small.size(), 0, 3, from_other);
+  comm.send(1, large.data(), large.size(), 1, 3, to_self);
+  comm.send(0, small.data(), small.size(), 1, 3, to_other);
+  REQUIRE(job.drive([&] { return from_other.done(); }));
+  CHECK(from_other.result().ok());
+  CHECK(got_small == small);
+  comm.recv(1, got_large.data(), got_large.size(), 1, 3, from_self);
+  REQUIRE(job.drive([&] { return to_self.done() && from_self.done(); }));
+  CHECK(to_self.result().ok());
+  CHECK(got_large == large);
+}
+
+TEST_CASE("a large message to oneself that nobody receives ends at its deadline") {
+  SimJob job(7, options(2, TUTTI_TP_CAP_MESSAGES));
+  SimComm comm(job, 1, {0, 1});
+  const std::vector<uint8_t> large(PointToPoint::kUnexpectedLimitBytes + 1);
+  MessageOperation to_self;
+  comm.send(1, large.data(), large.size(), 1, 3, to_self, job.after(1'000'000'000));
+  REQUIRE(job.drive([&] { return to_self.done(); }));
+  CHECK(to_self.result().code() == TUTTI_ERR_TIMEOUT);
+}
+
+TEST_CASE("messages go through slots of any size") {
+  sim::Options small_slots = options(2, TUTTI_TP_CAP_SLOTS);
+  small_slots.slot_bytes = 64;
+  SimJob job(9, small_slots);
+  SimComm comm(job, 1, {0, 1});
+  for (const size_t length : {0, 1, 48, 49, 64, 1008, 5000}) {
+    const std::vector<uint8_t> sent = pattern(length, 3);
+    std::vector<uint8_t> got(length);
+    MessageOperation send;
+    MessageOperation receive;
+    comm.send(0, sent.data(), length, 1, 1, send);
+    comm.recv(1, got.data(), length, 0, 1, receive);
+    REQUIRE(job.drive([&] { return send.done() && receive.done(); }));
+    CHECK(receive.result().ok());
+    CHECK(got == sent);
+  }
+}

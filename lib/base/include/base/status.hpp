@@ -14,12 +14,17 @@
 
 namespace tutti {
 
+/// "TUTTI_ERR_RANK"; "unknown status" for an unknown number.
+const char* status_name(tutti_status_t status) noexcept;
+
 /// Outcome of a call: a code of tutti.h and, for errors, a message (what was wrong, with what value, what to do).
 /// One word plus one pointer; success allocates nothing. Made where an error is first seen; layers above add nothing
 /// but context they alone know (with_context).
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
+  /// For when there may be no memory for a message.
+  explicit Status(tutti_status_t code) noexcept : code_(code) {}
   Status(tutti_status_t code, std::string message) : code_(code), message_(std::make_unique<std::string>(std::move(message))) {}
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
@@ -32,7 +37,10 @@ class [[nodiscard]] Status {
   bool ok() const noexcept { return code_ == TUTTI_OK; }
   explicit operator bool() const noexcept { return ok(); }
   tutti_status_t code() const noexcept { return code_; }
-  std::string_view message() const noexcept { return message_ ? std::string_view(*message_) : std::string_view(); }
+  std::string_view message() const noexcept {
+    if (message_) return *message_;
+    return ok() ? std::string_view() : std::string_view(status_name(code_));
+  }
   Status with_context(std::string_view prefix) const {
     return ok() ? Status() : Status(code_, fmt::format("{}: {}", prefix, message()));
   }
@@ -42,9 +50,6 @@ class [[nodiscard]] Status {
   tutti_status_t code_ = TUTTI_OK;
   std::unique_ptr<std::string> message_;
 };
-
-/// "TUTTI_ERR_RANK"; "unknown status" for an unknown number.
-const char* status_name(tutti_status_t status) noexcept;
 
 template <class... Args>
 Status error(tutti_status_t code, fmt::format_string<Args...> format, Args&&... args) {

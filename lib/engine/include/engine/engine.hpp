@@ -27,6 +27,7 @@ struct EngineOptions {
   const Log* log = nullptr;
   uint64_t spin_ns = 50'000;  ///< how long a wait polls before it sleeps
   bool yield = false;         ///< more ranks than cores on this node: give the core away between polls
+  bool timer = false;         ///< fd() also tells when time has passed, for who does not see when to call again
 };
 
 struct EngineCounters {
@@ -41,6 +42,8 @@ struct EngineCounters {
 ///
 /// No wake-up is lost: a sleeper publishes that it sleeps (seq_cst), looks once more at what it waits for, and sleeps; a waker
 /// publishes the event first and then looks for sleepers.
+///
+/// Driving never throws: for want of memory a group fails, with TUTTI_ERR_MEMORY, and only that.
 class Engine {
  public:
   Engine(Fabric& fabric, const EngineOptions& options);
@@ -65,6 +68,10 @@ class Engine {
   void poke();
   /// Fails the group here and on all its members with TUTTI_ERR_ABORTED. Does not wait.
   void abort(Group& group);
+  /// This rank will not make the group `id`, which others of `members` may be waiting in.
+  void never_made(uint64_t id, const std::vector<uint32_t>& members);
+  /// Sees to it that news of failures is on its way before everything is closed.
+  void send_last_notices(Deadline deadline);
   /// Runs `work` with the exclusive hold of fabric and groups.
   void exclusively(const std::function<void()>& work);
   EngineCounters counters();
@@ -77,16 +84,20 @@ class Engine {
   std::optional<uint64_t> progress_and_arm();
   /// Rises with every call that drove.
   uint64_t generation() const noexcept { return generation_.load(std::memory_order_relaxed); }
-  /// Called (with no lock held) when operations stay behind that nobody drives.
-  void set_left_behind(std::function<void()> hook) { left_behind_ = std::move(hook); }
+  /// Called (with no lock held): true, when operations stay behind that nobody drives; false, when a call undid the arming of
+  /// progress_and_arm(). Without a hook the descriptor tells.
+  void set_watcher(std::function<void(bool left_behind)> hook) { watcher_ = std::move(hook); }
   /// Whether somebody drives now.
   bool driven() const noexcept { return role_.load(std::memory_order_seq_cst); }
 
   // ---- callbacks of transports, from within fabric calls
-  void on_peer_gone(uint32_t peer, int cause, std::string text);
-  void on_notice(uint32_t peer, const void* bytes, size_t count);
+  void on_peer_gone(uint32_t peer, int cause, std::string text) noexcept;
+  void on_notice(uint32_t peer, const void* bytes, size_t count) noexcept;
+  /// Something was to be told, but there was no memory to keep it.
+  void on_events_lost() noexcept { events_lost_ = true; }
 
  private:
+  static constexpr uint64_t kRetryNs = 5'000'000;  // for notices that a transport did not take yet
   struct Gone {
     uint32_t peer;
     int cause;
@@ -101,47 +112,63 @@ class Engine {
     uint64_t collectives;
     std::vector<uint64_t> messages;
     std::vector<uint32_t> world_ranks;
+    Notice failure;  // code 0: it had not failed
   };
 
+  bool take_role() noexcept;
   bool try_drive() noexcept;
-  void stop_driving();
-  bool pump(bool all);
-  void drive_until(const Operation* operation);
-  void sleep(const Operation* operation);
-  void accept_submitted();
-  void accept(Operation& operation);
-  bool advance(Group& group);
+  void leave_role() noexcept;
+  void stop_driving() noexcept;
+  bool pump(bool all) noexcept;
+  void drive_until(const Operation* operation) noexcept;
+  void sleep(const Operation* operation) noexcept;
+  void enqueue(Operation& operation) noexcept;
+  void accept_submitted() noexcept;
+  void accept(Operation& operation) noexcept;
+  bool advance(Group& group) noexcept;
+  bool advance_queues(Group& group);
   uint64_t next_ns() const;
-  void look_after_groups();
+  void look_after_groups() noexcept;
   void look_after(Group& group, uint64_t now_ns);
   bool waits_in_vain(Group& group, const std::vector<uint32_t>& awaited);
-  void end_outstanding(Group& group, const Status& why);
-  void handle_events();
+  void end_outstanding(Group& group, const Status& why) noexcept;
+  void handle_events() noexcept;
+  void handle_all_events();
   void handle_gone(const Gone& gone);
   void handle_notice(const PendingNotice& received);
+  void handle_departed(Group& group, const PendingNotice& received, uint32_t rank);
+  void handle_failed(Group& group, const PendingNotice& received);
   void answer_question(uint32_t peer, uint64_t id);
-  void fail(Group& group, Status why, uint32_t culprit);
-  void activate(Group& group);
-  void deactivate(Group& group);
+  void remember(Left left);
+  void fail(Group& group, Status why, uint32_t culprit) noexcept;
+  void fail_for_exception(Group& group) noexcept;
+  static Notice failure_notice(const Group& group);
+  void activate(Group& group) noexcept;
+  void deactivate(Group& group) noexcept;
   void finish(Operation& operation, Status status) noexcept;
   void tell(uint32_t peer, const Notice& notice);
   void flood(Group& group, const Notice& notice);
-  void send_notices();
+  void send_notices() noexcept;
   Group* find(uint64_t id) const noexcept;
   Deadline earliest_deadline() const;
-  void wake_waiters();
+  void wake_waiters() noexcept;
   void kick() noexcept;
+  void clear_kick() noexcept;
+  void set_timer(uint64_t at_ns) noexcept;
   std::string who(const Group& group, uint32_t world_rank) const;
 
   Fabric& fabric_;
   EngineOptions options_;
-  int event_fd_ = -1;  // epoll: the transports' descriptors and kick_fd_
+  int event_fd_ = -1;  // epoll: the transports' descriptors, kick_fd_ and timer_fd_
   int kick_fd_ = -1;
+  int timer_fd_ = -1;  // only for who does not see when to call again
 
   std::atomic<bool> role_{false};
   std::atomic<bool> sleeping_{false};  // somebody sleeps on event_fd_
   std::atomic<uint64_t> generation_{0};
   std::atomic<bool> attention_{false};  // an abort is wanted
+  std::atomic<bool> kicked_{false};     // kick_fd_ has been written and not yet read
+  std::atomic<bool> turned_away_{false};  // progress_and_arm() found somebody else driving
   std::atomic<uint32_t> submitted_count_{0};
   std::atomic<uint32_t> waiter_count_{0};
   std::mutex mutex_;
@@ -151,6 +178,10 @@ class Engine {
 
   // The driver's.
   bool armed_ = false;
+  bool watched_ = false;     // somebody relies on what progress_and_arm() armed
+  bool owes_kick_ = false;   // somebody did, until a call undid it
+  bool events_lost_ = false;
+  uint64_t timer_at_ns_ = Deadline::kNever;
   bool completed_some_ = false;
   uint32_t pumps_ = 0;
   uint64_t looked_after_ns_ = 0;
@@ -158,11 +189,11 @@ class Engine {
   std::vector<Group*> active_;
   std::vector<Gone> gone_;
   std::vector<PendingNotice> received_;
-  std::deque<PendingNotice> to_send_;
+  std::vector<PendingNotice> to_send_;
   std::vector<PendingNotice> early_;  // about groups that do not exist here yet
   std::deque<Left> left_;             // groups that existed
   EngineCounters counters_;
-  std::function<void()> left_behind_;
+  std::function<void(bool)> watcher_;
 };
 
 }  // namespace tutti

@@ -53,7 +53,8 @@ class Group {
   uint64_t collectives_ended_ = 0;
   uint64_t asked_at_ns_ = 0;  // when its peers were last asked whether they are still there
   bool active_ = false;
-  std::vector<Departed> departed_;
+  std::vector<Departed> departed_;  // one a rank
+  uint32_t culprit_ = kNobody;      // of failure_
   std::atomic<bool> failed_{false};
   std::atomic<bool> abort_wanted_{false};
   mutable std::mutex failure_mutex_;

@@ -16,6 +16,9 @@ namespace tutti {
 class Group;
 class MessageOperation;
 
+/// A copy, or at least its code when there is no memory for the message.
+Status copy_of(const Status& status) noexcept;
+
 /// One call in progress. Its owner keeps it in place until done() or, after give_up(), until recycle() was called. Between
 /// Engine::submit and completion all but done() belongs to the thread that drives the engine.
 class Operation {

@@ -5,9 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/operation.hpp"
@@ -62,7 +62,7 @@ class PointToPoint {
   std::vector<uint32_t> waiting_for() const;
   /// Ends all operations with `status`; the channels are closed.
   template <class Finish>
-  void fail_all(const Status& status, Finish&& finish);
+  void fail_all(const Status& status, Finish&& finish) noexcept;
   /// The earliest deadline of all that is outstanding.
   Deadline earliest_deadline() const;
   /// Messages sent to each rank, empty when there were none: what a peer that still waits needs to know once we have left.
@@ -76,6 +76,7 @@ class PointToPoint {
 
   static constexpr uint64_t kShortBytes = 1008;                 ///< carried in the head
   static constexpr uint64_t kUnexpectedLimitBytes = 64u << 20;  ///< set aside at most, per group
+  static constexpr uint64_t kUnexpectedOverheadBytes = 64;      ///< what each one costs beside its payload
 
  private:
   struct Head {
@@ -86,22 +87,38 @@ class PointToPoint {
   static constexpr uint32_t kMagic = 0x74757474;
   static constexpr size_t kHeadBytes = sizeof(Head);
 
+  /// Messages in order, linked through themselves, so that nothing is allocated for them.
+  class Queue {
+   public:
+    bool empty() const noexcept { return head_ == nullptr; }
+    MessageOperation* front() const noexcept { return static_cast<MessageOperation*>(head_); }
+    void push_back(MessageOperation& operation) noexcept;
+    MessageOperation* pop_front() noexcept;
+    /// The first with this tag, taken out; null if there is none.
+    MessageOperation* take(int32_t tag) noexcept;
+    uint64_t earliest_ns() const noexcept;
+
+   private:
+    Operation* head_ = nullptr;
+    Operation* tail_ = nullptr;
+  };
   struct Unexpected {
     int32_t tag = 0;
     uint64_t bytes = 0;
     std::unique_ptr<std::byte[]> data;
+    MessageOperation* lender = nullptr;  ///< a send to oneself that is still outstanding: the data lies in its buffer
   };
   struct Sender {
-    std::deque<MessageOperation*> queue;
+    Queue queue;
     ChannelHandle* channel = nullptr;
     enum class State : uint8_t { head, head_posted, body, body_posted } state = State::head;
     uint64_t sent_bytes = 0;
-    uint64_t messages = 0;  ///< sent so far
+    uint64_t messages = 0;  ///< handed to the transport to the last byte
     Ticket ticket;
     std::unique_ptr<std::byte[]> staging;
   };
   struct Receiver {
-    std::list<MessageOperation*> posted;
+    Queue posted;
     std::list<Unexpected> unexpected;
     ChannelHandle* channel = nullptr;
     enum class State : uint8_t { head, head_posted, body, body_posted } state = State::head;
@@ -109,34 +126,34 @@ class PointToPoint {
     Unexpected aside;
     Head head{};
     uint64_t got_bytes = 0;
-    uint64_t messages = 0;  ///< taken off the channel so far
+    uint64_t messages = 0;  ///< whose head has been taken off the channel
     Ticket ticket;
     std::unique_ptr<std::byte[]> staging;
   };
-  struct Ended {
-    MessageOperation* operation;
-    Status status;
-  };
-
   void drive_sender(uint32_t peer, Sender& sender, bool& moved);
   bool send_head(Sender& sender);
   bool send_body(Sender& sender);
   void drive_receiver(uint32_t peer, Receiver& receiver, bool& moved);
   bool take_head(Receiver& receiver);
   bool accept_head(Receiver& receiver, const std::byte* message, uint64_t bytes);
+  bool set_aside(Receiver& receiver);
   bool take_body(Receiver& receiver);
   void end_message(Receiver& receiver);
   bool match_unexpected(Receiver& receiver);
-  void deliver(MessageOperation& operation, const std::byte* data, uint64_t bytes);
+  void deliver(MessageOperation& operation, const std::byte* data, uint64_t bytes) noexcept;
   void to_self(MessageOperation& operation);
+  uint64_t short_bytes(const ChannelHandle& channel) const;
   bool link_error(tutti_status_t status, const ChannelHandle& channel);
-  void end(MessageOperation* operation, Status status);
+  void end(MessageOperation* operation, Status status) noexcept;
+  void end_all(Queue& queue, const Status& status) noexcept;
+  template <class Finish>
+  void finish_ended(Finish&& finish) noexcept;
 
   ChannelSet& channels_;
   uint32_t rank_;
   std::vector<std::unique_ptr<Sender>> senders_;
   std::vector<std::unique_ptr<Receiver>> receivers_;
-  std::vector<Ended> ended_;
+  Queue ended_;  ///< with their results
   size_t active_ = 0;
   uint64_t unexpected_bytes_ = 0;
   Status broken_;
@@ -149,26 +166,29 @@ void PointToPoint::advance(bool& moved, Finish&& finish) {
     if (senders_[peer]) drive_sender(peer, *senders_[peer], moved);
     if (receivers_[peer]) drive_receiver(peer, *receivers_[peer], moved);
   }
-  for (Ended& ended : ended_) finish(*ended.operation, std::move(ended.status));
-  ended_.clear();
+  finish_ended(finish);
 }
 
 template <class Finish>
-void PointToPoint::fail_all(const Status& status, Finish&& finish) {
+void PointToPoint::finish_ended(Finish&& finish) noexcept {
+  while (MessageOperation* operation = ended_.pop_front()) finish(*operation, std::move(operation->result_));
+}
+
+template <class Finish>
+void PointToPoint::fail_all(const Status& status, Finish&& finish) noexcept {
   for (auto& sender : senders_)
-    if (sender) {
-      for (MessageOperation* operation : sender->queue) end(operation, status);
-      sender->queue.clear();
-    }
-  for (auto& receiver : receivers_)
-    if (receiver) {
-      if (receiver->target) end(receiver->target, status);
-      receiver->target = nullptr;
-      for (MessageOperation* operation : receiver->posted) end(operation, status);
-      receiver->posted.clear();
-    }
-  for (Ended& ended : ended_) finish(*ended.operation, std::move(ended.status));
-  ended_.clear();
+    if (sender) end_all(sender->queue, status);
+  for (auto& receiver : receivers_) {
+    if (!receiver) continue;
+    if (receiver->target) end(receiver->target, copy_of(status));
+    receiver->target = nullptr;
+    end_all(receiver->posted, status);
+    for (Unexpected& message : receiver->unexpected)
+      if (message.lender) end(std::exchange(message.lender, nullptr), copy_of(status));
+    receiver->unexpected.clear();
+  }
+  unexpected_bytes_ = 0;
+  finish_ended(finish);
 }
 
 }  // namespace tutti

@@ -43,7 +43,7 @@ class ChannelSet {
   Fabric& fabric_;
   uint64_t id_base_;
   std::vector<uint32_t> world_ranks_;
-  std::map<std::tuple<uint32_t, int, uint16_t>, std::unique_ptr<ChannelHandle>> open_;
+  std::map<std::tuple<uint32_t, int, uint16_t>, ChannelHandle> open_;
 };
 
 /// One call's arguments.

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +15,7 @@ thread_local char last_error[1024];
 
 Status forked() {
   return error(TUTTI_ERR_FORKED,
-               "this is a forked child; the communicator belongs to its parent. Create one here, after exec or from another id");
+               "this is a forked child; the handle belongs to its parent. Create one here, after exec or from another id");
 }
 
 Status bad_handle(const char* kind, const void* handle) {
@@ -36,6 +38,13 @@ tutti_status_t report(const char* function, tutti_status_t code, std::string_vie
   append(message);
   last_error[at] = '\0';
   return code;
+}
+
+Result<ConfigObject*> find_config(tutti_config_t handle) {
+  auto* config = static_cast<ConfigObject*>(handles().find(HandleKind::config, handle));
+  if (!config) return bad_handle("configuration", handle);
+  if (config->process_id != ::getpid()) return forked();
+  return config;
 }
 
 Result<Communicator*> find_communicator(tutti_comm_t handle) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "base/config.hpp"
 #include "base/status.hpp"
 #include "comm/communicator.hpp"
 #include "comm/request.hpp"
@@ -30,6 +31,13 @@ tutti_status_t entry(const char* function, Body&& body) noexcept {
   }
 }
 
+/// Settings, and the process that made them.
+struct ConfigObject {
+  Config config;
+  int process_id;
+};
+
+Result<ConfigObject*> find_config(tutti_config_t handle);
 Result<Communicator*> find_communicator(tutti_comm_t handle);
 Result<Request*> find_request(tutti_request_t handle);
 Result<Context*> find_context(tutti_context_t handle);

@@ -78,11 +78,18 @@ Status check_message(const Communicator& communicator, const void* buffer, uint6
   return Status();
 }
 
-/// Gives a started call its handle.
-Status hand_out(Result<Request*> started, uint64_t element_bytes, tutti_request_t* request) {
-  if (!started) return started.status();
-  (*started)->element_bytes = element_bytes;
-  *request = static_cast<tutti_request_t>(handles().insert(HandleKind::request, *started));
+/// Gives a call its handle and starts it, in this order: afterwards nothing can fail.
+Status start(Communicator& communicator, Result<Request*> prepared, tutti_request_t* request) {
+  if (!prepared) return prepared.status();
+  void* handle = nullptr;
+  try {
+    handle = handles().insert(HandleKind::request, *prepared);
+  } catch (...) {
+    (*prepared)->release();
+    throw;
+  }
+  communicator.start(**prepared);
+  *request = static_cast<tutti_request_t>(handle);
   return Status();
 }
 
@@ -105,7 +112,7 @@ tutti_status_t start_collective(const char* function, tutti_comm_t comm, tutti_r
     if (!request) return null_argument("request");
     CollectiveArguments arguments;
     TUTTI_TRY(check(**found, &arguments));
-    return hand_out((*found)->start(arguments), size_bytes(arguments.dtype), request);
+    return start(**found, (*found)->prepare(arguments), request);
   });
 }
 
@@ -117,8 +124,10 @@ tutti_status_t start_message(const char* function, tutti_comm_t comm, bool sendi
     if (!request) return null_argument("request");
     uint64_t bytes = 0;
     TUTTI_TRY(check_message(**found, buffer, count, dtype, peer, sending ? "dest" : "source", tag, &bytes));
-    return hand_out((*found)->start_message(sending, buffer, bytes, static_cast<uint32_t>(peer), tag),
-                    size_bytes(static_cast<DType>(dtype)), request);
+    return start(**found,
+                 (*found)->prepare_message(sending, buffer, bytes, size_bytes(static_cast<DType>(dtype)),
+                                           static_cast<uint32_t>(peer), tag),
+                 request);
   });
 }
 

@@ -36,11 +36,13 @@ Status prepare(const tutti_comm_options_t* options, Prepared* result) {
   tutti_comm_options_t copy;
   TUTTI_TRY(copy_struct(options, &copy, "options"));
   if (copy.timeout_ms < 0) return error(TUTTI_ERR_ARGUMENT, "timeout_ms is {}; give 0 (the setting) or more", copy.timeout_ms);
-  result->timeout_ns = static_cast<uint64_t>(copy.timeout_ms) * 1'000'000;
+  constexpr uint64_t kMsNs = 1'000'000;
+  const auto timeout_ms = static_cast<uint64_t>(copy.timeout_ms);
+  result->timeout_ns = timeout_ms > UINT64_MAX / kMsNs ? UINT64_MAX : timeout_ms * kMsNs;
   if (copy.config) {
-    const auto* config = static_cast<Config*>(handles().find(HandleKind::config, copy.config));
-    if (!config) return error(TUTTI_ERR_HANDLE, "options.config is not a live configuration handle");
-    result->context.config = *config;
+    Result<ConfigObject*> config = find_config(copy.config);
+    if (!config) return config.status().with_context("options.config");
+    result->context.config = (*config)->config;
   }
   TUTTI_TRY(result->context.config.load_environment(environ, &result->context.warning));
   tutti_hooks_t hooks;
@@ -92,16 +94,16 @@ struct IdServer {
 
 /// The server of this id, if this process made it and nobody adopted it yet; drops those whose job has met.
 std::shared_ptr<void> adopt_server(const tutti_unique_id_t* id) {
+  const auto wanted = [&](const IdServer& server) { return id && std::memcmp(&server.served.id, id, sizeof *id) == 0; };
+  // Under the table's lock, since another thread may be about to take and to delete the same.
+  const auto ripe = [&](const void* object) {
+    const auto& server = *static_cast<const IdServer*>(object);
+    return server.process_id == ::getpid() && (wanted(server) || server.served.host->finished());
+  };
   std::shared_ptr<void> adopted;
-  for (void* handle : handles().all(HandleKind::unique_id)) {
-    auto* server = static_cast<IdServer*>(handles().find(HandleKind::unique_id, handle));
-    if (!server || server->process_id != ::getpid()) continue;
-    const bool wanted = id && std::memcmp(&server->served.id, id, sizeof *id) == 0;
-    if (!wanted && !server->served.host->finished()) continue;
-    server = static_cast<IdServer*>(handles().remove(HandleKind::unique_id, handle));
-    if (!server) continue;  // another thread was faster
-    std::shared_ptr<IdServer> owned(server);
-    if (wanted) adopted = std::move(owned);
+  while (void* object = handles().remove_if(HandleKind::unique_id, ripe)) {
+    std::shared_ptr<IdServer> owned(static_cast<IdServer*>(object));
+    if (wanted(*owned)) adopted = std::move(owned);
   }
   return adopted;
 }
@@ -215,8 +217,10 @@ extern "C" tutti_status_t tutti_comm_split(tutti_comm_t comm, int color, int key
       return error(TUTTI_ERR_ARGUMENT, "color is {}; give 0 or more, or TUTTI_COLOR_NONE", color);
     Result<std::unique_ptr<Communicator>> child = (*parent)->split(color, key);
     if (!child) return child.status();
-    *new_comm = nullptr;
-    if (!*child) return Status();
+    if (!*child) {
+      *new_comm = nullptr;
+      return Status();
+    }
     *new_comm = static_cast<tutti_comm_t>(handles().insert(HandleKind::communicator, child->get()));
     child->release();
     return Status();

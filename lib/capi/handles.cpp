@@ -61,6 +61,10 @@ void* HandleTable::find(HandleKind kind, const void* handle) const noexcept {
 
 void* HandleTable::remove(HandleKind kind, const void* handle) noexcept {
   const std::lock_guard<std::mutex> hold(mutex_);
+  return remove_locked(kind, handle);
+}
+
+void* HandleTable::remove_locked(HandleKind kind, const void* handle) noexcept {
   void* object = find(kind, handle);
   if (!object) return nullptr;
   auto* found = const_cast<Slot*>(slot(index_of(handle)));
@@ -70,14 +74,14 @@ void* HandleTable::remove(HandleKind kind, const void* handle) noexcept {
   return object;
 }
 
-std::vector<void*> HandleTable::all(HandleKind kind) {
+void* HandleTable::remove_if(HandleKind kind, const std::function<bool(const void* object)>& wanted) {
   const std::lock_guard<std::mutex> hold(mutex_);
-  std::vector<void*> result;
   for (size_t index = 0; index < slot_count_; ++index) {
     const uint32_t tag = slot(index)->tag.load(std::memory_order_relaxed);
-    if (tag >> 28 == static_cast<uint32_t>(kind)) result.push_back(reinterpret_cast<void*>((uintptr_t{tag} << 32) | index));
+    if (tag >> 28 != static_cast<uint32_t>(kind) || !wanted(slot(index)->object.load(std::memory_order_relaxed))) continue;
+    return remove_locked(kind, reinterpret_cast<void*>((uintptr_t{tag} << 32) | index));
   }
-  return result;
+  return nullptr;
 }
 
 }  // namespace tutti

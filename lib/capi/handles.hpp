@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -29,8 +30,8 @@ class HandleTable {
   void* find(HandleKind kind, const void* handle) const noexcept;
   /// The object, which is the caller's again; nullptr: no such handle.
   void* remove(HandleKind kind, const void* handle) noexcept;
-  /// Handles of a kind.
-  std::vector<void*> all(HandleKind kind);
+  /// The first object of a kind that `wanted` says so of, under the table's lock; it is the caller's again. nullptr: none.
+  void* remove_if(HandleKind kind, const std::function<bool(const void* object)>& wanted);
 
  private:
   struct Slot {
@@ -43,6 +44,7 @@ class HandleTable {
   using Chunk = std::array<Slot, kChunkSlots>;
 
   const Slot* slot(size_t index) const noexcept;
+  void* remove_locked(HandleKind kind, const void* handle) noexcept;
 
   std::mutex mutex_;
   std::array<std::atomic<Chunk*>, kMostChunks> chunks_{};

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Version, names of statuses, types and operations, configuration.
+#include <unistd.h>
+
 #include "base/config.hpp"
 #include "base/types.hpp"
 #include "call.hpp"
@@ -36,7 +38,7 @@ extern "C" const char* tutti_op_name(tutti_op_t op) {
 extern "C" tutti_status_t tutti_config_create(tutti_config_t* config) {
   return entry("tutti_config_create", [&]() -> Status {
     if (!config) return null_argument("config");
-    auto created = std::make_unique<Config>();
+    auto created = std::make_unique<ConfigObject>(ConfigObject{Config(), ::getpid()});
     *config = static_cast<tutti_config_t>(handles().insert(HandleKind::config, created.get()));
     created.release();
     return Status();
@@ -45,19 +47,19 @@ extern "C" tutti_status_t tutti_config_create(tutti_config_t* config) {
 
 extern "C" tutti_status_t tutti_config_set(tutti_config_t config, const char* name, const char* value) {
   return entry("tutti_config_set", [&]() -> Status {
-    auto* found = static_cast<Config*>(handles().find(HandleKind::config, config));
-    if (!found) return error(TUTTI_ERR_HANDLE, "{} is not a live configuration handle", static_cast<const void*>(config));
+    Result<ConfigObject*> found = find_config(config);
+    if (!found) return found.status();
     if (!name) return null_argument("name");
     if (!value) return null_argument("value");
-    return found->set(name, value);
+    return (*found)->config.set(name, value);
   });
 }
 
 extern "C" tutti_status_t tutti_config_destroy(tutti_config_t config) {
   return entry("tutti_config_destroy", [&]() -> Status {
-    auto* found = static_cast<Config*>(handles().remove(HandleKind::config, config));
-    if (!found) return error(TUTTI_ERR_HANDLE, "{} is not a live configuration handle", static_cast<const void*>(config));
-    delete found;
+    Result<ConfigObject*> found = find_config(config);
+    if (!found) return found.status();
+    delete static_cast<ConfigObject*>(handles().remove(HandleKind::config, config));
     return Status();
   });
 }

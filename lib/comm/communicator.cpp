@@ -139,7 +139,6 @@ Bindings Communicator::bindings(const CollectiveArguments& arguments) const {
 
 Status Communicator::run(const CollectiveArguments& arguments) {
   if (group_.failed()) return group_.failure();
-  if (arguments.count == 0 && arguments.collective != Collective::barrier) return Status();
   const BusyFlag flag(calling_);
   if (!flag.mine())
     return error(TUTTI_ERR_CONCURRENT,
@@ -149,12 +148,12 @@ Status Communicator::run(const CollectiveArguments& arguments) {
   return call_.result();
 }
 
-Result<Request*> Communicator::start(const CollectiveArguments& arguments) {
+Result<Request*> Communicator::prepare(const CollectiveArguments& arguments) {
   if (group_.failed()) return group_.failure();
   Request* request = context_->requests().take(context_);
   request->is_message = false;
+  request->element_bytes = size_bytes(arguments.dtype);
   request->collective.prepare(*this, arguments, deadline());
-  context_->engine().submit(group_, request->collective);
   return request;
 }
 
@@ -175,16 +174,17 @@ Status Communicator::recv(void* data, uint64_t capacity_bytes, uint32_t source, 
   return call.result();
 }
 
-Result<Request*> Communicator::start_message(bool sending, void* data, uint64_t bytes, uint32_t peer, int32_t tag) {
+Result<Request*> Communicator::prepare_message(bool sending, void* data, uint64_t bytes, uint64_t element_bytes, uint32_t peer,
+                                               int32_t tag) {
   if (group_.failed()) return group_.failure();
   Request* request = context_->requests().take(context_);
   request->is_message = true;
+  request->element_bytes = element_bytes;
   request->message.reset(deadline());
   if (sending)
     request->message.bind_send(data, bytes, peer, tag);
   else
     request->message.bind_recv(data, bytes, peer, tag);
-  context_->engine().submit(group_, request->message);
   return request;
 }
 
@@ -199,8 +199,14 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int32_t color, int32_t
   arguments.output = all.data();
   arguments.count = all.size();
   arguments.dtype = DType::i32;
-  TUTTI_TRY(run(arguments));
+  const Status met = run(arguments);
+  if (met.code() == TUTTI_ERR_CONCURRENT) return met;
   const uint64_t split = ++split_count_;
+  if (!met.ok()) {
+    // Others may have had success, and wait in the new communicator for this rank.
+    if (color >= 0) context_->engine().never_made(child_id(group_.id(), split, static_cast<uint32_t>(color)), world_ranks_);
+    return met;
+  }
   if (color < 0) return std::unique_ptr<Communicator>();
   std::vector<std::tuple<int32_t, uint32_t>> members;  // key, old rank
   for (uint32_t r = 0; r < size(); ++r)

@@ -15,6 +15,9 @@
 namespace tutti {
 namespace {
 
+constexpr uint64_t kLastNoticesNs = 500'000'000;  // news of a failure may take this long before all is closed
+constexpr uint64_t kLeastSlotBytes = 64;
+
 /// Must be equal on all ranks; those of rank 0 hold.
 constexpr Setting kAgreedSettings[] = {Setting::allreduce, Setting::broadcast, Setting::barrier};
 
@@ -59,6 +62,7 @@ Result<std::shared_ptr<Context>> Context::create(ContextOptions options) {
 
 Context::~Context() {
   control_.reset();
+  if (engine_) engine_->send_last_notices(Deadline::after(clock_, kLastNoticesNs));
   for (const auto& transport : transports_) transport->set_engine(nullptr);
   engine_.reset();
   transports_.clear();
@@ -204,6 +208,8 @@ Status Context::choose_routes(const std::vector<std::string>& cards) {
     node_slots_ = node_slots_ && card->node_slots;
     starts.push_back(std::move(*card));
   }
+  if (slot_bytes < kLeastSlotBytes)
+    return error(TUTTI_ERR_PROTOCOL, "a rank has slots of {} bytes; {} are the least", slot_bytes, kLeastSlotBytes);
   max_segment_bytes_ = slot_bytes == UINT64_MAX ? 256 * 1024 : slot_bytes;
   std::erase_if(transports_, [&](const auto& transport) { return !starts[rank_].started[transport->name()]; });
   for (const auto& transport : transports_) fabric_->add_transport({transport->table(), transport->endpoint()});
@@ -250,6 +256,7 @@ Status Context::start_engine() {
   options.log = &log_;
   options.spin_ns = config_.duration_ns(Setting::spin);
   options.yield = oversubscribed();
+  options.timer = !config_.flag(Setting::control_thread);
   engine_ = std::make_unique<Engine>(*fabric_, options);
   TUTTI_TRY(engine_->open());
   for (const auto& transport : transports_) transport->set_engine(engine_.get());

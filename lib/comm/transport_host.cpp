@@ -66,6 +66,7 @@ tutti_status_t TransportHost::start(Deadline deadline) {
 
 void TransportHost::set_engine(Engine* engine) {
   engine_ = engine;
+  if (engine && early_lost_) engine->on_events_lost();
   if (engine)
     for (Gone& gone : early_gone_) engine->on_peer_gone(gone.peer, gone.cause, std::move(gone.text));
   early_gone_.clear();
@@ -103,20 +104,28 @@ void TransportHost::keyed_hash(void* host, const void* message, size_t bytes, ui
 
 const char* TransportHost::setting(void* host, const char* name) {
   auto* self = static_cast<TransportHost*>(host);
-  const std::lock_guard<std::mutex> hold(self->settings_mutex_);
-  if (const auto known = self->settings_.find(name); known != self->settings_.end()) return known->second.c_str();
-  std::optional<std::string> value = self->services_.config->lookup(name);
-  if (!value) return nullptr;
-  return self->settings_.emplace(name, std::move(*value)).first->second.c_str();
+  try {
+    const std::lock_guard<std::mutex> hold(self->settings_mutex_);
+    if (const auto known = self->settings_.find(name); known != self->settings_.end()) return known->second.c_str();
+    std::optional<std::string> value = self->services_.config->lookup(name);
+    if (!value) return nullptr;
+    return self->settings_.emplace(name, std::move(*value)).first->second.c_str();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 void TransportHost::peer_gone(void* host, uint32_t peer, int cause, const char* text) {
+  // Called from C: nothing is thrown.
   auto* self = static_cast<TransportHost*>(host);
-  std::string line = fmt::format("{}: {}", self->name(), text);
-  if (self->engine_)
-    self->engine_->on_peer_gone(peer, cause, std::move(line));
-  else
-    self->early_gone_.push_back({peer, cause, std::move(line)});
+  std::string line;
+  try {
+    line = fmt::format("{}: {}", self->name(), text);
+    if (!self->engine_) self->early_gone_.push_back({peer, cause, line});
+  } catch (const std::bad_alloc&) {
+    self->early_lost_ |= !self->engine_;
+  }
+  if (self->engine_) self->engine_->on_peer_gone(peer, cause, std::move(line));
 }
 
 void TransportHost::notified(void* host, uint32_t peer, const void* notice, size_t bytes) {

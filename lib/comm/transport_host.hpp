@@ -71,6 +71,7 @@ class TransportHost {
     std::string text;
   };
   std::vector<Gone> early_gone_;  // while there is no engine
+  bool early_lost_ = false;       // there was no memory to keep one
   std::mutex settings_mutex_;
   std::map<std::string, std::string> settings_;  // what was handed out stays where it is
 };

@@ -35,10 +35,12 @@ class Communicator {
   const std::shared_ptr<Context>& context() const noexcept { return context_; }
 
   Status run(const CollectiveArguments& arguments);
-  Result<Request*> start(const CollectiveArguments& arguments);
+  /// A non-blocking call, ready to be started or released.
+  Result<Request*> prepare(const CollectiveArguments& arguments);
+  Result<Request*> prepare_message(bool sending, void* data, uint64_t bytes, uint64_t element_bytes, uint32_t peer, int32_t tag);
+  void start(Request& request) { context_->engine().submit(group_, request.operation()); }
   Status send(const void* data, uint64_t bytes, uint32_t dest, int32_t tag);
   Status recv(void* data, uint64_t capacity_bytes, uint32_t source, int32_t tag, uint64_t* received_bytes);
-  Result<Request*> start_message(bool sending, void* data, uint64_t bytes, uint32_t peer, int32_t tag);
   /// nullptr for kNoColor.
   Result<std::unique_ptr<Communicator>> split(int32_t color, int32_t key);
   void abort() { context_->engine().abort(group_); }

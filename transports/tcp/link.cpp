@@ -97,9 +97,9 @@ void Link::cut() {
 
 void Link::end_operations_at_close() {
   end_operations(TUTTI_ERR_ABORTED, false);
-  // Both sides have seen the other's goodbye, or everything is acknowledged: an orderly end of the socket. Either way the
-  // kernel goes on delivering what it has.
-  drop_connection(false);
+  // What is acknowledged is in the peer's hands, and no reset takes it away: then nothing stays here that would keep the port in
+  // use for a minute. Else an orderly end, for which the kernel goes on delivering what it has.
+  drop_connection(goodbye_sent_ && writer_.empty() && unacknowledged_bytes(fd_.get()) == 0);
 }
 
 bool Link::has_output() const {
@@ -127,10 +127,6 @@ bool Link::left() {
   if (!goodbye_sent_) say_goodbye();
   if (state_ != LinkState::kUp) return true;
   if (!goodbye_sent_ || !writer_.empty()) return false;
-  if (!shut_) {
-    ::shutdown(fd_.get(), SHUT_WR);
-    shut_ = true;
-  }
   return unacknowledged_bytes(fd_.get()) == 0;
 }
 

@@ -100,7 +100,6 @@ class Link final : public Pollable, private FrameSink {
   bool goodbye_seen_ = false;
   bool goodbye_wanted_ = false;
   bool goodbye_sent_ = false;
-  bool shut_ = false;
   FrameHeader header_;               ///< of the frame being received
   Inbound* inbound_frame_ = nullptr;
   std::uint8_t notice_[TUTTI_TP_NOTICE_MAX_BYTES] = {};

@@ -24,7 +24,10 @@ void Descriptor::close() {
 
 void Descriptor::reset_connection() {
   if (fd_ < 0) return;
-  ::shutdown(fd_, SHUT_RDWR);  // ends it even if a forked child holds a copy
+  // Ends it even if a forked child holds a copy, and by a reset: a shutdown would put the peer, or us, into TIME_WAIT.
+  sockaddr nobody{};
+  nobody.sa_family = AF_UNSPEC;
+  if (::connect(fd_, &nobody, sizeof nobody) != 0) ::shutdown(fd_, SHUT_RDWR);
   const linger now = {1, 0};
   ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
   close();

@@ -354,3 +354,61 @@ TEST_CASE("counters and the embedder's descriptor") {
   });
   CHECK(with_thread == "");
 }
+
+TEST_CASE("a program that only polls has its timeout all the same, with and without a control thread") {
+  const std::string control = GENERATE("on", "off");
+  CHECK(run_ranks(
+            2, {{"control_thread", control}},
+            [](tutti_comm_t comm, int rank, Complaints& c) {
+              if (rank != 0) return;
+              int value = 0;
+              int done = 0;
+              tutti_request_t request = nullptr;
+              c.expect_status(tutti_irecv(comm, &value, 1, TUTTI_INT32, 0, 1, &request), TUTTI_OK, "irecv");
+              tutti_status_t status = TUTTI_OK;
+              const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+              while (!done && status == TUTTI_OK && std::chrono::steady_clock::now() < limit) status = tutti_test(&request, &done);
+              c.expect_status(status, TUTTI_ERR_TIMEOUT, "test");
+            },
+            100) == "");
+}
+
+TEST_CASE("a timeout of many centuries is none of microseconds") {
+  CHECK(run_ranks(
+            2, {},
+            [](tutti_comm_t comm, int rank, Complaints& c) {
+              int value = rank;
+              if (rank == 1) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                c.expect_status(tutti_send(comm, &value, 1, TUTTI_INT32, 0, 1), TUTTI_OK, "send");
+              } else {
+                c.expect_status(tutti_recv(comm, &value, 1, TUTTI_INT32, 1, 1, nullptr), TUTTI_OK, "recv");
+              }
+            },
+            18'446'744'073'710) == "");
+}
+
+TEST_CASE("a rank that computes answers its peers although its last call undid the arming") {
+  CHECK(run_ranks(
+            2, {},
+            [](tutti_comm_t comm, int rank, Complaints& c) {
+              tutti_comm_t child = nullptr;
+              c.expect_status(tutti_comm_split(comm, 0, rank, &child), TUTTI_OK, "split");
+              // Long enough that the control thread has armed and sleeps; the call after it is the last.
+              std::this_thread::sleep_for(std::chrono::milliseconds(200));
+              static std::atomic<bool> over;
+              over = false;
+              c.expect_status(tutti_barrier(child), TUTTI_OK, "barrier");
+              if (rank == 1) {
+                tutti_comm_destroy(child);
+                const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+                while (!over && std::chrono::steady_clock::now() < limit)  // computes
+                  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                return;
+              }
+              c.expect_status(tutti_barrier(child), TUTTI_ERR_PEER_FAILED, "barrier without the other rank");
+              over = true;
+              tutti_comm_destroy(child);
+            },
+            8000) == "");
+}

@@ -35,8 +35,8 @@ Status ControlThread::start(const Starter& starter) {
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0) return system_error("eventfd", errno);
   engine_.set_watcher([this](bool left_behind) {
-    // One wake-up for many operations: it looks again when it goes to sleep. A call that undid the arming only makes it look every
-    // tick until calls come no more.
+    // One wake-up for many operations: it looks again when it goes to sleep. A call that undid the arming only makes it look
+    // every tick until calls come no more.
     if (!left_behind || !left_behind_.exchange(true, std::memory_order_seq_cst)) wake();
   });
   try {

@@ -210,7 +210,8 @@ Execution::StepResult Execution::settle(Ticket& ticket) {
   if (status == TUTTI_ERR_TRUNCATED || (status == TUTTI_OK && ticket.receives && ticket.op.bytes != ticket.bytes))
     return wrong_length(ticket.op.bytes, ticket.bytes, ticket.peer);
   if (status != TUTTI_OK)
-    return fail(error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: the transfer with rank {} failed", name(plan_->program_.collective), ticket.peer),
+    return fail(error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: the transfer with rank {} failed",
+                      name(plan_->program_.collective), ticket.peer),
                 ticket.peer);
   return StepResult::done;
 }

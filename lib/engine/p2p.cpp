@@ -89,8 +89,8 @@ void PointToPoint::submit(MessageOperation& operation) {
   ++active_;
 }
 
-// A message to oneself has no channel: it goes straight to a receive that waits for it, or is set aside. One for which there is no
-// room stays in its sender's buffer until it is received.
+// A message to oneself has no channel: it goes straight to a receive that waits for it, or is set aside. One for which there is
+// no room stays in its sender's buffer until it is received.
 void PointToPoint::to_self(MessageOperation& operation) {
   if (!receivers_[rank_]) receivers_[rank_] = std::make_unique<Receiver>();
   Receiver& receiver = *receivers_[rank_];
@@ -313,12 +313,12 @@ bool PointToPoint::accept_head(Receiver& receiver, const std::byte* message, uin
 // Memory of ours is needed. The length is the peer's claim: a peer of the job, but only believed up to the limit.
 bool PointToPoint::set_aside(Receiver& receiver) {
   const Head& head = receiver.head;
-  if (head.bytes > kUnexpectedLimitBytes ||
-      unexpected_bytes_ + kUnexpectedOverheadBytes + head.bytes > kUnexpectedLimitBytes) {
-    broken_ = error(TUTTI_ERR_RESOURCE,
-                    "rank {} sent {} bytes with tag {}, which no receive awaits, and {} bytes of such messages have been set aside:"
-                    " no more than {} can be; post receives in the order of the messages",
-                    receiver.channel->peer, head.bytes, head.tag, unexpected_bytes_, kUnexpectedLimitBytes);
+  if (head.bytes > kUnexpectedLimitBytes || unexpected_bytes_ + kUnexpectedOverheadBytes + head.bytes > kUnexpectedLimitBytes) {
+    broken_ =
+        error(TUTTI_ERR_RESOURCE,
+              "rank {} sent {} bytes with tag {}, which no receive awaits, and {} bytes of such messages have been set aside:"
+              " no more than {} can be; post receives in the order of the messages",
+              receiver.channel->peer, head.bytes, head.tag, unexpected_bytes_, kUnexpectedLimitBytes);
     return false;
   }
   receiver.aside = {head.tag, head.bytes, std::unique_ptr<std::byte[]>(new std::byte[head.bytes]), nullptr};

@@ -277,8 +277,8 @@ void Engine::handle_failed(Group& group, const PendingNotice& received) {
   else if (notice.code == TUTTI_ERR_ABORTED)
     fail(group, error(notice.code, "the communicator was aborted by {}", who(group, notice.culprit)), notice.culprit);
   else
-    fail(group, error(notice.code, "{} has failed, as {} reports ({})", who(group, notice.culprit), reporter,
-                      status_name(notice.code)),
+    fail(group,
+         error(notice.code, "{} has failed, as {} reports ({})", who(group, notice.culprit), reporter, status_name(notice.code)),
          notice.culprit);
 }
 

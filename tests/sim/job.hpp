@@ -51,8 +51,7 @@ class SimRank {
 class SimJob {
  public:
   /// table: of sim, or of something that decorates it.
-  SimJob(uint64_t seed, sim::Options options,
-         const tutti_tp_table_t* table = tutti_sim_transport_entry(TUTTI_TP_ABI_VERSION));
+  SimJob(uint64_t seed, sim::Options options, const tutti_tp_table_t* table = tutti_sim_transport_entry(TUTTI_TP_ABI_VERSION));
   ~SimJob();
   uint32_t size() const { return static_cast<uint32_t>(ranks.size()); }
   Deadline after(uint64_t duration_ns) const { return {world.now_ns() + duration_ns}; }

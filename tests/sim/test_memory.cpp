@@ -114,8 +114,7 @@ void tell(Story& story) {
   story.comm.recv(0, story.buffers[3].data(), 100, 1, 2, story.messages[3]);
   story.comm.send(0, story.buffers[4].data(), 100, 0, 3, story.messages[4]);
   story.comm.recv(0, story.buffers[5].data(), 100, 0, 3, story.messages[5]);
-  for (uint32_t rank = 0; rank < 2; ++rank)
-    story.comm.engine(rank).submit(story.comm.group(rank), story.sums[rank]);
+  for (uint32_t rank = 0; rank < 2; ++rank) story.comm.engine(rank).submit(story.comm.group(rank), story.sums[rank]);
   story.comm.recv(1, story.buffers[6].data(), 100, 0, 9, story.messages[6], story.job.after(3'000'000'000));
   story.comm.send(1, story.buffers[7].data(), 100, 0, 9, story.messages[7]);
 }

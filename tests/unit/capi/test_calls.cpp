@@ -367,7 +367,8 @@ TEST_CASE("a program that only polls has its timeout all the same, with and with
               c.expect_status(tutti_irecv(comm, &value, 1, TUTTI_INT32, 0, 1, &request), TUTTI_OK, "irecv");
               tutti_status_t status = TUTTI_OK;
               const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-              while (!done && status == TUTTI_OK && std::chrono::steady_clock::now() < limit) status = tutti_test(&request, &done);
+              while (!done && status == TUTTI_OK && std::chrono::steady_clock::now() < limit)
+                status = tutti_test(&request, &done);
               c.expect_status(status, TUTTI_ERR_TIMEOUT, "test");
             },
             100) == "");

@@ -178,8 +178,8 @@ class Engine {
 
   // The driver's.
   bool armed_ = false;
-  bool watched_ = false;     // somebody relies on what progress_and_arm() armed
-  bool owes_kick_ = false;   // somebody did, until a call undid it
+  bool watched_ = false;    // somebody relies on what progress_and_arm() armed
+  bool owes_kick_ = false;  // somebody did, until a call undid it
   bool events_lost_ = false;
   uint64_t timer_at_ns_ = Deadline::kNever;
   bool completed_some_ = false;

@@ -21,6 +21,8 @@ constexpr uint64_t kLeastSlotBytes = 64;
 /// Must be equal on all ranks; those of rank 0 hold.
 constexpr Setting kAgreedSettings[] = {Setting::allreduce, Setting::broadcast, Setting::barrier};
 
+constexpr uint64_t kFarewellNs = 1'000'000'000;
+
 const SettingInfo& info(Setting setting) { return all_settings()[static_cast<size_t>(setting)]; }
 
 std::string log_file(const Config& config, uint32_t rank) {
@@ -66,8 +68,9 @@ Context::~Context() {
   for (const auto& transport : transports_) transport->set_engine(nullptr);
   engine_.reset();
   transports_.clear();
-  // Who serves the rendezvous stays until all have met.
-  if (job_.host && !job_.host->finished()) job_.host->linger(job_.deadline);
+  // Who serves the rendezvous stays until all have met; and if they did not, until those whose deadline is a little later know.
+  if (job_.host && !job_.host->finished())
+    job_.host->linger({std::max(job_.deadline.at_ns, Deadline::after(clock_, kFarewellNs).at_ns)});
 }
 
 Status Context::meet() {

@@ -98,17 +98,20 @@ tutti_status_t Endpoint::notify(uint32_t peer, const void* notice, size_t bytes)
   if (gone(peer)) return peers[peer].gone_status;
   if (world->spurious(*this) || peers[peer].notices >= kMaxNotices) return TUTTI_TP_AGAIN;
   ++peers[peer].notices;
-  const auto self = shared_from_this();
+  // By number: endpoints that hold each other would outlive their world.
+  State* in = world;
+  const uint32_t from = number;
   const uint32_t to = peers[peer].number;
-  const auto delivered = [self, peer] {
-    --self->peers[peer].notices;
-    self->wake();
+  const auto delivered = [in, from, peer] {
+    --in->endpoints[from]->peers[peer].notices;
+    in->endpoints[from]->wake();
   };
-  const auto arrive = [self, to, delivered, text = std::string(static_cast<const char*>(notice), bytes)] {
-    Endpoint& there = *self->world->endpoints[to];
-    there.notice_inbox.push_back({self->rank, text});
+  // Room for another one comes back when the host there takes this one: who is not driven holds its notifiers back.
+  const auto taken = [in, from, to, delivered] { in->transmit(to, from, 0, nullptr, delivered); };
+  const auto arrive = [in, to, taken, sender = rank, text = std::string(static_cast<const char*>(notice), bytes)] {
+    Endpoint& there = *in->endpoints[to];
+    there.notice_inbox.push_back({sender, text, taken});
     there.wake();
-    self->world->transmit(to, self->number, 0, nullptr, delivered);
   };
   world->transmit(number, to, bytes, nullptr, arrive);
   return TUTTI_OK;
@@ -187,6 +190,7 @@ uint32_t Endpoint::progress(std::vector<Gone>* all_gone, std::vector<Notice>* no
     ++events;
   }
   notices->swap(notice_inbox);
+  for (const Notice& notice : *notices) notice.taken();
   return events + static_cast<uint32_t>(notices->size());
 }
 

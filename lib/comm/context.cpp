@@ -134,12 +134,13 @@ Status Context::open_transports() {
     args.bind_addresses = bind_addresses.c_str();
     if (const tutti_status_t status = transport->open(args); status != TUTTI_OK) {
       log_.info("transport {} ({}) does not start here: {}", one.table->name, one.origin, status_name(status));
+      note_trouble(one.table->name, transport->last_line(), status);
       continue;
     }
     transports_.push_back(std::move(transport));
   }
   if (transports_.empty())
-    return error(TUTTI_ERR_CONNECT, "no transport starts here; TUTTI_LOG_LEVEL=info says why for each");
+    return error(TUTTI_ERR_CONNECT, "no transport starts here: {}", trouble_);
   return Status();
 }
 
@@ -180,7 +181,10 @@ Status Context::start_transports() {
     }
     const tutti_status_t status = usable ? transport->start(job_.deadline) : TUTTI_ERR_PROTOCOL;
     own.started[name] = status == TUTTI_OK;
-    if (status != TUTTI_OK) log_.info("transport {} does not start here: {}", name, status_name(status));
+    if (status != TUTTI_OK) {
+      log_.info("transport {} does not start here: {}", name, status_name(status));
+      note_trouble(name, transport->last_line(), status);
+    }
   }
   for (uint32_t r = 0; r < size_; ++r) {
     if (r == rank_) continue;
@@ -238,9 +242,13 @@ Status Context::choose_routes(const std::vector<std::string>& cards) {
   }
   if (!unreachable.empty())
     return error(TUTTI_ERR_CONNECT,
-                 "no common transport to rank {}: check TUTTI_TRANSPORTS on both ends, TUTTI_LOG_LEVEL=info says what started",
-                 unreachable);
+                 "no common transport to rank {}: check TUTTI_TRANSPORTS on both ends{}{}; TUTTI_LOG_LEVEL=info says more",
+                 unreachable, trouble_.empty() ? "" : "; here ", trouble_);
   return Status();
+}
+
+void Context::note_trouble(const char* transport, const std::string& line, tutti_status_t status) {
+  trouble_ += fmt::format("{}{}: {}", trouble_.empty() ? "" : "; ", transport, line.empty() ? status_name(status) : line);
 }
 
 bool Context::oversubscribed() const {

@@ -79,7 +79,8 @@ void TransportHost::close() noexcept {
 }
 
 void TransportHost::log_line(void* host, int level, const char* line) {
-  const auto* self = static_cast<TransportHost*>(host);
+  auto* self = static_cast<TransportHost*>(host);
+  if (!self->engine_) self->last_line_ = line;
   const int bounded = std::clamp(level, static_cast<int>(LogLevel::error), static_cast<int>(LogLevel::trace));
   self->services_.log->write(static_cast<LogLevel>(bounded), "{}: {}", self->name(), line);
 }

@@ -48,6 +48,8 @@ class TransportHost {
   const tutti_tp_table_t* table() const noexcept { return table_; }
   tutti_tp_endpoint_t* endpoint() const noexcept { return endpoint_; }
   const char* name() const noexcept { return table_->name; }
+  /// What it logged last: when it does not start, this says why.
+  const std::string& last_line() const noexcept { return last_line_; }
 
  private:
   static void log_line(void* host, int level, const char* line);
@@ -65,6 +67,7 @@ class TransportHost {
   Services services_;
   tutti_tp_host_t host_{};
   Engine* engine_ = nullptr;
+  std::string last_line_;  // while there is no engine
   struct Gone {
     uint32_t peer;
     int cause;

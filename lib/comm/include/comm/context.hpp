@@ -85,6 +85,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Status start_engine();
   void collect_counter_names();
   bool oversubscribed() const;
+  void note_trouble(const char* transport, const std::string& line, tutti_status_t status);
 
   Config config_;
   Hooks hooks_;
@@ -110,6 +111,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<ControlThread> control_;
   RequestPool requests_;
+  std::string trouble_;  // why transports did not start
   std::vector<std::string> counter_names_;
   std::mutex attachment_mutex_;
   std::shared_ptr<void> attachment_;

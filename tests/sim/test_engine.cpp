@@ -78,7 +78,7 @@ TEST_CASE("calls keep their order when one was handed over while another thread 
   int got[2] = {};
   MessageOperation receives[2];
   for (int i = 0; i < 2; ++i) comm.recv(1, &got[i], sizeof got[i], 0, 7, receives[i]);
-  REQUIRE(job.drive([&] { return receives[0].done() && receives[1].done(); }));
+  REQUIRE(job.drive([&] { return receives[0].done() && receives[1].done() && sends[0].done() && sends[1].done(); }));
   CHECK(got[0] == 1);
   CHECK(got[1] == 2);
 }

@@ -168,7 +168,7 @@ TEST_CASE("a large message to oneself does no harm to those from others") {
   CHECK(from_other.result().ok());
   CHECK(got_small == small);
   comm.recv(1, got_large.data(), got_large.size(), 1, 3, from_self);
-  REQUIRE(job.drive([&] { return to_self.done() && from_self.done(); }));
+  REQUIRE(job.drive([&] { return to_self.done() && from_self.done() && to_other.done(); }));
   CHECK(to_self.result().ok());
   CHECK(got_large == large);
 }

@@ -107,10 +107,10 @@ tutti_status_t Endpoint::notify(uint32_t peer, const void* notice, size_t bytes)
     in->endpoints[from]->wake();
   };
   // Room for another one comes back when the host there takes this one: who is not driven holds its notifiers back.
-  const auto taken = [in, from, to, delivered] { in->transmit(to, from, 0, nullptr, delivered); };
-  const auto arrive = [in, to, taken, sender = rank, text = std::string(static_cast<const char*>(notice), bytes)] {
+  const auto taken_there = [in, from, to, delivered] { in->transmit(to, from, 0, nullptr, delivered); };
+  const auto arrive = [in, to, taken_there, sender = rank, text = std::string(static_cast<const char*>(notice), bytes)] {
     Endpoint& there = *in->endpoints[to];
-    there.notice_inbox.push_back({sender, text, taken});
+    there.notice_inbox.push_back({sender, text, taken_there});
     there.wake();
   };
   world->transmit(number, to, bytes, nullptr, arrive);
@@ -190,7 +190,7 @@ uint32_t Endpoint::progress(std::vector<Gone>* all_gone, std::vector<Notice>* no
     ++events;
   }
   notices->swap(notice_inbox);
-  for (const Notice& notice : *notices) notice.taken();
+  for (const Notice& notice : *notices) notice.on_taken();
   return events + static_cast<uint32_t>(notices->size());
 }
 

@@ -36,7 +36,7 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
   struct Notice {
     uint32_t peer;
     std::string bytes;
-    std::function<void()> taken;
+    std::function<void()> on_taken;
   };
 
   Endpoint(State& of_world, const tutti_tp_open_t& arguments, uint32_t own_number);

@@ -46,7 +46,7 @@ std::string form_fault(Write write) {
 
 TEST_CASE("a right exchange passes, in place and not, for every count") {
   const auto job = jobs::job(Collective::allreduce, 2, exchange);
-  for (const uint64_t count : {0, 1, 2, 3, 100}) {
+  for (const uint64_t count : {0u, 1u, 2u, 3u, 100u}) {
     for (const bool in_place : {false, true}) {
       Call ordered = call(count, in_place);
       ordered.rank_ordered = true;

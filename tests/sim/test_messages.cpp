@@ -188,7 +188,7 @@ TEST_CASE("messages go through slots of any size") {
   small_slots.slot_bytes = 64;
   SimJob job(9, small_slots);
   SimComm comm(job, 1, {0, 1});
-  for (const size_t length : {0, 1, 48, 49, 64, 1008, 5000}) {
+  for (const size_t length : {0u, 1u, 48u, 49u, 64u, 1008u, 5000u}) {
     const std::vector<uint8_t> sent = pattern(length, 3);
     std::vector<uint8_t> got(length);
     MessageOperation send;

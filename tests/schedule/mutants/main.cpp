@@ -21,6 +21,7 @@ namespace tutti::mutants {
 namespace {
 
 constexpr uint64_t kMutants = 21600;
+constexpr uint64_t kSample = 1200;
 constexpr uint32_t kElementBytes = 4;
 constexpr uint64_t kSeed = 20240601;
 
@@ -74,10 +75,10 @@ std::array<Trial, 3> trials(uint32_t ranks) { return {{{1, 20}, {ranks + 1, 30},
 
 class Run {
  public:
-  bool all() {
-    for (uint64_t number = 0; number < kMutants;) number += one(number);
+  bool all(uint64_t mutants) {
+    for (uint64_t number = 0; number < mutants;) number += one(number);
     report();
-    return failed_ == 0 && caught_ + equivalent_ >= 20000;
+    return failed_ == 0 && caught_ + equivalent_ == mutants;
   }
 
  private:
@@ -165,7 +166,14 @@ bool originals_are_right() {
 }  // namespace
 }  // namespace tutti::mutants
 
-int main() {
+// --sample: fewer, for a build with sanitizers, which looks for faults of the verifier itself.
+int main(int argc, char** argv) {
+  const bool sample = argc == 2 && std::string_view(argv[1]) == "--sample";
+  if (argc > 1 && !sample) {
+    fmt::print(stderr, "usage: {} [--sample]\n", argv[0]);
+    return 2;
+  }
   if (!tutti::mutants::originals_are_right()) return EXIT_FAILURE;
-  return tutti::mutants::Run().all() ? EXIT_SUCCESS : EXIT_FAILURE;
+  const uint64_t mutants = sample ? tutti::mutants::kSample : tutti::mutants::kMutants;
+  return tutti::mutants::Run().all(mutants) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

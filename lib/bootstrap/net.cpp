@@ -282,7 +282,8 @@ class SystemPoller final : public Poller {
         uint64_t drained = 0;
         (void)!::read(wake_.get(), &drained, sizeof drained);
       } else {
-        ready->push_back(events[static_cast<size_t>(i)].data.u64);
+        const uint64_t token = events[static_cast<size_t>(i)].data.u64;  // the structure is packed: no reference into it
+        ready->push_back(token);
       }
     }
   }

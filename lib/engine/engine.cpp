@@ -275,9 +275,8 @@ std::optional<uint64_t> Engine::progress_and_arm() {
   fabric_.arm();
   armed_ = true;
   uint32_t rounds = 0;
-  while (pump(true) && ++rounds < kMostRounds) {
+  while ((pump(true) || look_after_groups()) && ++rounds < kMostRounds) {
   }
-  look_after_groups();
   completed_some_ = false;
   if (rounds == kMostRounds) kick();  // it goes on: come back
   const uint64_t next = next_ns();
@@ -348,8 +347,7 @@ void Engine::sleep(const Operation* operation) noexcept {
   sleeping_.store(true, std::memory_order_seq_cst);
   fabric_.arm();
   armed_ = true;
-  const bool moved = pump(true);
-  if (!moved) look_after_groups();
+  const bool moved = pump(true) || look_after_groups();
   if (!moved && !operation->done() && submitted_count_.load(std::memory_order_seq_cst) == 0 &&
       !attention_.load(std::memory_order_seq_cst)) {
     if (completed_some_) wake_waiters();

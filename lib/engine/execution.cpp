@@ -64,7 +64,10 @@ bool Execution::advance_lane(uint32_t lane_index, bool& moved) {
       const ProgramStep& step = steps[state.step];
       if (state.iteration >= step.lag && state.iteration - step.lag < state.iterations) {
         const StepResult result = run_step(step, lane, state.iteration - step.lag);
-        if (result != StepResult::done) return false;
+        if (result != StepResult::done) {
+          state.blocked_peer = blocked_peer_;
+          return false;
+        }
         moved = true;
       }
       ++state.step;
@@ -127,7 +130,10 @@ Execution::StepResult Execution::resolve(const ProgramStep& step, const ProgramL
     } else {
       status = channel.table->slot_reserve(channel.channel, bytes, &places[i]);
     }
-    if (status == TUTTI_TP_AGAIN) return StepResult::blocked;
+    if (status == TUTTI_TP_AGAIN) {
+      blocked_peer_ = channel.peer;
+      return StepResult::blocked;
+    }
     if (status != TUTTI_OK) return link_failed(status, channel);
     if (got_bytes != bytes) return wrong_length(got_bytes, bytes, channel.peer);
   }
@@ -252,10 +258,8 @@ std::vector<uint32_t> Execution::waiting_for() const {
     if (lanes_[l].done || lanes_[l].step >= program.lanes[l].step_count) continue;
     const ProgramStep& step = program.steps[program.lanes[l].first_step + lanes_[l].step];
     if (step.verb == Verb::fold) {
-      for (uint32_t i = 0; i < uint32_t{step.source_count} + step.destination_count; ++i) {
-        const ProgramOperand& operand = program.operands[step.first_operand + i];
-        if (operand.kind == ProgramOperand::Kind::slot) peers.push_back(plan_->channels_[operand.index]->peer);
-      }
+      // Its other slots are there already, or not looked at yet.
+      if (lanes_[l].blocked_peer != UINT32_MAX) peers.push_back(lanes_[l].blocked_peer);
       continue;
     }
     for (const ProgramStep& other : program.steps)  // the post that this await belongs to, or the post itself

@@ -260,8 +260,8 @@ void Engine::handle_notice(const PendingNotice& received) {
 void Engine::handle_departed(Group& group, const PendingNotice& received, uint32_t rank) {
   const auto said = [&](const Group::Departed& departed) { return departed.rank == rank; };
   if (std::any_of(group.departed_.begin(), group.departed_.end(), said)) return;
+  // Judged where the group is looked after, once nothing moves any more.
   group.departed_.push_back({rank, received.notice.collectives, received.notice.messages});
-  look_after(group, options_.clock->now_ns());
 }
 
 void Engine::handle_failed(Group& group, const PendingNotice& received) {
@@ -304,30 +304,38 @@ void Engine::answer_question(uint32_t peer, uint64_t id) {
 
 // ---- deadlines and peers that left ------------------------------------------------------------------------------------
 
-void Engine::look_after_groups() noexcept {
+bool Engine::look_after_groups() noexcept {
   const uint64_t now = options_.clock->now_ns();
   looked_after_ns_ = now;
+  bool moved = false;
   for (size_t i = 0; i < active_.size();) {
     Group* group = active_[i];
     try {
-      look_after(*group, now);
+      moved |= look_after(*group, now);
     } catch (...) {
       fail_for_exception(*group);
+      moved = true;
     }
     if (i < active_.size() && active_[i] == group) ++i;
   }
   if (!to_send_.empty()) send_notices();
+  return moved;
 }
 
-// Runs whenever a driver is about to sleep: costs next to nothing, and allocates nothing, unless something is amiss.
-void Engine::look_after(Group& group, uint64_t now_ns) {
+// Runs whenever a driver is about to sleep: costs next to nothing, and allocates nothing, unless something is amiss. True: something
+// moved.
+bool Engine::look_after(Group& group, uint64_t now_ns) {
   Deadline earliest = group.messages_.idle() ? Deadline() : group.messages_.earliest_deadline();
   for (const Operation* operation = group.head_; operation; operation = operation->next_)
     earliest.at_ns = std::min(earliest.at_ns, operation->deadline_.at_ns);
   if (group.asked_at_ns_ == 0) group.asked_at_ns_ = now_ns + kFirstQuestionNs - kNextQuestionNs;
   const bool ask_now = static_cast<int64_t>(now_ns - group.asked_at_ns_) >= static_cast<int64_t>(kNextQuestionNs);
   const bool late = earliest.at_ns <= now_ns;
-  if (!ask_now && !late && group.departed_.empty() && !fabric_.some_left()) return;
+  const bool some_left = !group.departed_.empty() || fabric_.some_left();
+  if (!ask_now && !late && !some_left) return false;
+  // What a peer sent before it left may have come after the last look and before the news that it left.
+  if (some_left && advance(group)) return true;
+  if (!group.head_ && group.messages_.idle()) return false;
 
   std::vector<uint32_t> awaited;
   if (group.head_ && group.head_->begun_) awaited = group.head_->waiting_for();
@@ -337,7 +345,7 @@ void Engine::look_after(Group& group, uint64_t now_ns) {
   }
   std::sort(awaited.begin(), awaited.end());
   awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
-  if (waits_in_vain(group, awaited)) return;
+  if (waits_in_vain(group, awaited)) return true;
   if (late) {
     std::string ranks;
     for (const uint32_t peer : awaited) ranks += (ranks.empty() ? "" : ", ") + who(group, peer);
@@ -345,15 +353,16 @@ void Engine::look_after(Group& group, uint64_t now_ns) {
                       "the timeout passed while waiting for {}: alive, but not in this call, or only slow; see `timeout`",
                       ranks.empty() ? "its turn" : ranks),
          fabric_.rank());
-    return;
+    return true;
   }
-  if (!ask_now) return;
+  if (!ask_now) return false;
   group.asked_at_ns_ = now_ns;
   Notice question;
   question.kind = Notice::question;
   question.id = group.id_;
   for (const uint32_t peer : awaited)
     if (peer != fabric_.rank()) tell(peer, question);
+  return false;
 }
 
 // True: the group has failed, for what it waits for will never come.

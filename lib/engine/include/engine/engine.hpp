@@ -128,8 +128,8 @@ class Engine {
   bool advance(Group& group) noexcept;
   bool advance_queues(Group& group);
   uint64_t next_ns() const;
-  void look_after_groups() noexcept;
-  void look_after(Group& group, uint64_t now_ns);
+  bool look_after_groups() noexcept;
+  bool look_after(Group& group, uint64_t now_ns);
   bool waits_in_vain(Group& group, const std::vector<uint32_t>& awaited);
   void end_outstanding(Group& group, const Status& why) noexcept;
   void handle_events() noexcept;

@@ -40,6 +40,7 @@ class Execution {
     uint32_t step = 0;        // within the lane
     uint32_t first_live = 0;  // steps before it have done all their chunks
     bool done = false;
+    uint32_t blocked_peer = UINT32_MAX;  // world rank whose slot a blocked fold waits for
   };
   enum class StepResult : uint8_t { done, blocked, failed };
 
@@ -70,6 +71,7 @@ class Execution {
   uint32_t outstanding_ = 0;  // tickets posted and not yet settled
   Status status_;
   uint32_t culprit_ = UINT32_MAX;
+  uint32_t blocked_peer_ = UINT32_MAX;
 };
 
 }  // namespace tutti

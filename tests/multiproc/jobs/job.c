@@ -38,6 +38,7 @@ void compute_s(double seconds) {
   volatile double work = 0;
   while (now_s() < until) {
     for (int i = 0; i < 1000; ++i) work += i;
+    (void)work;
   }
 }
 

@@ -84,11 +84,13 @@ void StoreHost::serve() {
     server_->step();
     all_met = done();
     if (all_met) break;
-    if (leave_when_empty_.load() && server_->client_count() == 0 && server_->pending_count() == 0) break;
+    const bool empty = leave_when_empty_.load() && server_->client_count() == 0 && server_->pending_count() == 0;
+    const Deadline stay{stay_until_ns_.load()};
+    if (empty && stay.passed(clock_)) break;
     const Deadline deadline{deadline_ns_.load()};
     if (deadline.passed(clock_)) break;
     ready.clear();
-    server_->poller().wait(Deadline{std::min(deadline.at_ns, server_->next_ns())}, &ready);
+    server_->poller().wait(Deadline{std::min({deadline.at_ns, server_->next_ns(), empty ? stay.at_ns : Deadline::kNever})}, &ready);
   }
   server_->close();
   if (all_met) finished_.store(true);
@@ -97,8 +99,9 @@ void StoreHost::serve() {
 int StoreHost::fd() const noexcept { return server_->fd(); }
 uint64_t StoreHost::next_ns() const noexcept { return join_ ? Deadline::kNever : server_->next_ns(); }
 
-void StoreHost::linger(Deadline deadline) {
+void StoreHost::linger(Deadline deadline, Deadline stay) {
   deadline_ns_.store(deadline.at_ns);
+  stay_until_ns_.store(stay.at_ns);
   leave_when_empty_.store(true);
   if (!join_) {
     if (!finished_.load()) serve();

@@ -68,9 +68,11 @@ Context::~Context() {
   for (const auto& transport : transports_) transport->set_engine(nullptr);
   engine_.reset();
   transports_.clear();
-  // Who serves the rendezvous stays until all have met; and if they did not, until those whose deadline is a little later know.
-  if (job_.host && !job_.host->finished())
-    job_.host->linger({std::max(job_.deadline.at_ns, Deadline::after(clock_, kFarewellNs).at_ns)});
+  // Who serves the rendezvous stays until all have met; and if they did not, until those who come a little later know.
+  if (job_.host && !job_.host->finished()) {
+    const Deadline farewell = Deadline::after(clock_, kFarewellNs);
+    job_.host->linger({std::max(job_.deadline.at_ns, farewell.at_ns)}, farewell);
+  }
 }
 
 Status Context::meet() {

@@ -67,8 +67,8 @@ struct Process {
     if (job->host) {
       for (const Endpoint& at : job->host->endpoints()) outcome.served_at.push_back(at.host);
       job->store.reset();
-      const uint64_t farewell_ns = Deadline::after(network->clock(), 1'000'000'000).at_ns;
-      job->host->linger({std::max(job->deadline.at_ns, farewell_ns)});
+      const Deadline farewell = Deadline::after(network->clock(), 1'000'000'000);
+      job->host->linger({std::max(job->deadline.at_ns, farewell.at_ns)}, cards.ok() ? Deadline{0} : farewell);
     }
     return outcome;
   }

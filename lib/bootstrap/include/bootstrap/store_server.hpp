@@ -86,8 +86,8 @@ class StoreHost {
   uint64_t next_ns() const noexcept;
   /// All ranks have met and have been told: the listener is closed, the thread has ended or is about to.
   bool finished() const noexcept { return finished_.load(); }
-  /// Serves on until all have met, all clients have left, or the deadline.
-  void linger(Deadline deadline);
+  /// Serves on until all have met, all clients have left (but not before `stay`: some may come late), or the deadline.
+  void linger(Deadline deadline, Deadline stay = {0});
   /// Lets the host go on alone: it deletes itself when all have met, or at the deadline. For unique ids, whose creator gets
   /// no handle. Threaded hosts only.
   static void release(std::unique_ptr<StoreHost> host, Deadline deadline);
@@ -102,6 +102,7 @@ class StoreHost {
   const Clock& clock_;
   uint32_t size_;
   std::atomic<uint64_t> deadline_ns_{Deadline::kNever};
+  std::atomic<uint64_t> stay_until_ns_{0};
   std::atomic<bool> finished_{false};
   std::atomic<bool> stop_{false};
   std::atomic<bool> leave_when_empty_{false};

@@ -66,15 +66,13 @@ void ControlThread::wake() noexcept {
   }
 }
 
-// True: the engine's descriptor has something.
-bool ControlThread::park(uint64_t until_ns, bool armed) {
+void ControlThread::park(uint64_t until_ns, bool armed) {
   pollfd wanted[2] = {{wake_fd_, POLLIN, 0}, {engine_.fd(), POLLIN, 0}};
   const int ready = ::poll(wanted, armed ? 2 : 1, Deadline{until_ns}.poll_ms(clock_));
   uint64_t cleared = 0;
   if (ready > 0 && wanted[0].revents != 0)
     while (::read(wake_fd_, &cleared, sizeof cleared) < 0 && errno == EINTR) {
     }
-  return ready > 0 && armed && wanted[1].revents != 0;
 }
 
 void ControlThread::serve() {

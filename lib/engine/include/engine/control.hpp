@@ -32,7 +32,7 @@ class ControlThread {
 
  private:
   void serve();
-  bool park(uint64_t until_ns, bool armed);
+  void park(uint64_t until_ns, bool armed);
   void wake() noexcept;
 
   Engine& engine_;

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -260,6 +261,7 @@ namespace {
 
 struct SharedStore {
   std::mutex mutex;
+  std::condition_variable changed;
   std::map<std::string, std::string> values;
 };
 
@@ -272,6 +274,7 @@ tutti_store_t store_over(SharedStore& shared) {
     auto* s = static_cast<SharedStore*>(user);
     const std::lock_guard<std::mutex> hold(s->mutex);
     s->values[key] = std::string(static_cast<const char*>(value), bytes);
+    s->changed.notify_all();
     return 0;
   };
   store.get = [](void* user, const char* key, void* value, size_t capacity, size_t* bytes) {
@@ -285,14 +288,9 @@ tutti_store_t store_over(SharedStore& shared) {
   };
   store.wait = [](void* user, const char* key, int64_t timeout_ms) {
     auto* s = static_cast<SharedStore*>(user);
-    for (int64_t passed = 0; passed < timeout_ms; ++passed) {
-      {
-        const std::lock_guard<std::mutex> hold(s->mutex);
-        if (s->values.count(key)) return 0;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return 1;
+    std::unique_lock<std::mutex> hold(s->mutex);
+    const auto there = [&] { return s->values.count(key) != 0; };
+    return s->changed.wait_for(hold, std::chrono::milliseconds(timeout_ms), there) ? 0 : 1;
   };
   return store;
 }

@@ -30,6 +30,8 @@ class Board {
   virtual bool wakes() const noexcept { return false; }
   /// The ranks have met by this invitation: for boards that can be used once only, and a program that starts again.
   virtual void keep(std::string_view text) noexcept { (void)text; }
+  /// post() and look() succeed when all ranks have come, and not before; nobody learns who is missing.
+  virtual bool is_barrier() const noexcept { return false; }
   /// Where, for messages.
   virtual std::string place() const = 0;
   /// Ranks of the job, where only the board knows it; 0: not (yet) known.

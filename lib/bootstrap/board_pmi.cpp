@@ -61,7 +61,8 @@ class PmiBoard final : public Board {
   }
   void keep(std::string_view text) noexcept override { keep_invitation(text); }
   bool wakes() const noexcept override { return true; }
-  std::string place() const override { return "the process manager (PMI); not all ranks have come to the start of the job"; }
+  bool is_barrier() const noexcept override { return true; }
+  std::string place() const override { return "the process manager (PMI)"; }
   int size() const noexcept override { return size_; }
 
  private:

@@ -426,6 +426,9 @@ Status Bootstrap::State::advance() {
 
 Status Bootstrap::State::check_in_time() const {
   if (!job.deadline.passed(*clock)) return Status();
+  if (board && board->is_barrier() && (serves() ? !posted : !client)) {
+    return error(TUTTI_ERR_MISSING_RANK, "not all ranks came to {} in time, which does not tell who is missing", board->place());
+  }
   std::string where = client ? client->trouble() : board ? "there is no invitation yet at " + board->place() : "";
   if (where.empty()) where = "the rendezvous is that of an earlier job";
   return error(TUTTI_ERR_CONNECT, "{}", where);

@@ -214,6 +214,16 @@ int run_create(int argc, char** argv) {
   return 0;
 }
 
+/* ranks: each says who it is. */
+int run_ranks(int argc, char** argv) {
+  (void)argv;
+  if (argc != 0) return 2;
+  tutti_comm_t comm = create();
+  printf("rank %d of %d\n", rank_of(comm), size_of(comm));
+  must(tutti_comm_destroy(comm), "destroy");
+  return 0;
+}
+
 /* destroyed: rank 1 of a chain destroys its communicator and lives on; 0 and 2 wait for it. */
 int run_destroyed(int argc, char** argv) {
   (void)argv;

@@ -97,6 +97,7 @@ static const struct mode modes[] = {
     {"destroyed", run_destroyed},
     {"memory", run_memory},
     {"create", run_create},
+    {"ranks", run_ranks},
     {"worlds", run_worlds},
     {"straggler", run_straggler},
     {"groups", run_groups},

@@ -50,7 +50,7 @@ void fold(benchmark::State& state, DType dtype, Op op, CpuLevel level, size_t so
   void* destination = buffers[0].data();
   const auto function = tutti::fold_function(dtype, op, level);
   for (auto _ : state) {
-    function(&destination, 1, sources.data(), static_cast<uint32_t>(source_count), bytes / tutti::size_bytes(dtype), 1);
+    function({&destination, sources.data(), 1, static_cast<uint32_t>(source_count), bytes / tutti::size_bytes(dtype)});
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * state.range(0));
@@ -81,7 +81,10 @@ int main(int argc, char** argv) {
   for (const auto& [level, level_name] : kLevels) {
     if (level > tutti::detected_cpu_level()) continue;
     for (size_t type = 0; type < tutti::kDTypeCount; ++type) {
-      for (const Op op : {Op::sum, Op::prod, Op::max}) register_fold(static_cast<DType>(type), op, level, level_name, 2);
+      for (size_t op = 0; op < tutti::kOpCount; ++op) {
+        if (!tutti::defined(static_cast<DType>(type), static_cast<Op>(op))) continue;
+        register_fold(static_cast<DType>(type), static_cast<Op>(op), level, level_name, 2);
+      }
     }
     register_fold(DType::f32, Op::sum, level, level_name, 4);
   }

@@ -8,30 +8,72 @@
 namespace tutti {
 namespace {
 
+/// Bit i: Op number i.
+using OpSet = uint16_t;
+
+template <class... Ops>
+constexpr OpSet set_of(Ops... ops) {
+  return static_cast<OpSet>(((1u << static_cast<unsigned>(ops)) | ...));
+}
+constexpr OpSet kField = set_of(Op::sum, Op::prod, Op::avg);
+constexpr OpSet kExtremes = set_of(Op::min, Op::max);
+constexpr OpSet kBitwise = set_of(Op::band, Op::bor, Op::bxor);
+constexpr OpSet kLogical = set_of(Op::land, Op::lor, Op::lxor);
+constexpr OpSet kOfIntegers = kField | kExtremes | kBitwise | kLogical;
+constexpr OpSet kOfFloats = kField | kExtremes;
+constexpr OpSet kOfComplex = kField;
+constexpr OpSet kOfBool = set_of(Op::sum, Op::prod) | kExtremes | kLogical;
+constexpr OpSet kOfPairs = set_of(Op::minloc, Op::maxloc);
+
 struct DTypeInfo {
   std::string_view name;
-  std::string_view long_name;
+  const char* c_name;
   size_t bytes;
+  OpSet ops;
 };
 // Indexed by DType, whose numbers are those of tutti.h.
 constexpr std::array<DTypeInfo, kDTypeCount> kDTypes{{
-    {"i8", "int8", 1},
-    {"u8", "uint8", 1},
-    {"i16", "int16", 2},
-    {"u16", "uint16", 2},
-    {"i32", "int32", 4},
-    {"u32", "uint32", 4},
-    {"i64", "int64", 8},
-    {"u64", "uint64", 8},
-    {"f16", "float16", 2},
-    {"bf16", "bfloat16", 2},
-    {"f32", "float32", 4},
-    {"f64", "float64", 8},
+    {"i8", "int8", 1, kOfIntegers},
+    {"u8", "uint8", 1, kOfIntegers},
+    {"i16", "int16", 2, kOfIntegers},
+    {"u16", "uint16", 2, kOfIntegers},
+    {"i32", "int32", 4, kOfIntegers},
+    {"u32", "uint32", 4, kOfIntegers},
+    {"i64", "int64", 8, kOfIntegers},
+    {"u64", "uint64", 8, kOfIntegers},
+    {"f16", "float16", 2, kOfFloats},
+    {"bf16", "bfloat16", 2, kOfFloats},
+    {"f32", "float32", 4, kOfFloats},
+    {"f64", "float64", 8, kOfFloats},
+    {"f8e4m3", "float8_e4m3", 1, kOfFloats},
+    {"f8e5m2", "float8_e5m2", 1, kOfFloats},
+    {"c64", "complex64", 8, kOfComplex},
+    {"c128", "complex128", 16, kOfComplex},
+    {"bool", "bool", 1, kOfBool},
+    {"byte", "byte", 1, kBitwise},
+    {"f32_i32", "float32_int32", 8, kOfPairs},
+    {"f64_i32", "float64_int32", 16, kOfPairs},
+    {"i16_i32", "int16_int32", 8, kOfPairs},
+    {"i32_i32", "int32_int32", 8, kOfPairs},
+    {"i64_i32", "int64_int32", 16, kOfPairs},
 }};
-constexpr std::array<std::string_view, kOpCount> kOps{"sum", "prod", "min", "max", "avg"};
+constexpr std::array<const char*, kOpCount> kOps{"sum",  "prod", "min", "max",  "avg",    "band",  "bor",
+                                                 "bxor", "land", "lor", "lxor", "minloc", "maxloc"};
 
 static_assert(static_cast<int>(DType::f16) == TUTTI_FLOAT16 && static_cast<int>(DType::f64) == TUTTI_FLOAT64);
+static_assert(static_cast<int>(DType::f8e4m3) == TUTTI_FLOAT8_E4M3 && static_cast<int>(DType::byte) == TUTTI_BYTE);
+static_assert(static_cast<int>(DType::i64_i32) == TUTTI_INT64_INT32 && kDTypeCount == TUTTI_INT64_INT32 + 1);
 static_assert(static_cast<int>(Op::sum) == TUTTI_SUM && static_cast<int>(Op::avg) == TUTTI_AVG);
+static_assert(static_cast<int>(Op::maxloc) == TUTTI_MAXLOC && kOpCount == TUTTI_MAXLOC + 1);
+
+/// "sum prod min": the names of those that `wanted` holds.
+std::string op_names(OpSet wanted) {
+  std::string names;
+  for (size_t i = 0; i < kOps.size(); ++i) {
+    if ((wanted >> i & 1) != 0) names.append(names.empty() ? "" : " ").append(kOps[i]);
+  }
+  return names;
+}
 
 struct Unit {
   std::string_view name;
@@ -61,10 +103,12 @@ Status bad_duration(std::string_view text) {
 size_t size_bytes(DType dtype) noexcept { return kDTypes[static_cast<size_t>(dtype)].bytes; }
 std::string_view name(DType dtype) noexcept { return kDTypes[static_cast<size_t>(dtype)].name; }
 std::string_view name(Op op) noexcept { return kOps[static_cast<size_t>(op)]; }
+const char* c_name(DType dtype) noexcept { return kDTypes[static_cast<size_t>(dtype)].c_name; }
+const char* c_name(Op op) noexcept { return kOps[static_cast<size_t>(op)]; }
 
 Result<DType> parse_dtype(std::string_view text) {
   for (size_t i = 0; i < kDTypes.size(); ++i) {
-    if (text == kDTypes[i].name || text == kDTypes[i].long_name) return static_cast<DType>(i);
+    if (text == kDTypes[i].name || text == kDTypes[i].c_name) return static_cast<DType>(i);
   }
   std::string known;
   for (const DTypeInfo& info : kDTypes) known.append(known.empty() ? "" : " ").append(info.name);
@@ -75,17 +119,28 @@ Result<Op> parse_op(std::string_view text) {
   for (size_t i = 0; i < kOps.size(); ++i) {
     if (text == kOps[i]) return static_cast<Op>(i);
   }
-  return error(TUTTI_ERR_OP, "unknown operation '{}'; known: sum prod min max avg", text);
+  return error(TUTTI_ERR_OP, "unknown operation '{}'; known: {}", text, op_names(static_cast<OpSet>(~0u)));
 }
 
 Result<DType> to_dtype(tutti_dtype_t dtype) {
   if (dtype >= 0 && static_cast<size_t>(dtype) < kDTypeCount) return static_cast<DType>(dtype);
-  return error(TUTTI_ERR_TYPE, "data type {} is outside 0..{} (TUTTI_INT8..TUTTI_FLOAT64)", dtype, kDTypeCount - 1);
+  return error(TUTTI_ERR_TYPE, "data type {} is outside 0..{} (TUTTI_INT8..TUTTI_INT64_INT32)", dtype, kDTypeCount - 1);
 }
 
 Result<Op> to_op(tutti_op_t op) {
   if (op >= 0 && static_cast<size_t>(op) < kOpCount) return static_cast<Op>(op);
-  return error(TUTTI_ERR_OP, "operation {} is outside 0..{} (TUTTI_SUM..TUTTI_AVG)", op, kOpCount - 1);
+  return error(TUTTI_ERR_OP, "operation {} is outside 0..{} (TUTTI_SUM..TUTTI_MAXLOC)", op, kOpCount - 1);
+}
+
+bool defined(DType dtype, Op op) noexcept {
+  return (kDTypes[static_cast<size_t>(dtype)].ops >> static_cast<unsigned>(op) & 1) != 0;
+}
+
+Status check_defined(DType dtype, Op op) {
+  if (defined(dtype, op)) return Status();
+  const DTypeInfo& info = kDTypes[static_cast<size_t>(dtype)];
+  return error(TUTTI_ERR_OP, "operation {} is not defined for data type {}; defined: {}", name(op), info.c_name,
+               op_names(info.ops));
 }
 
 Result<uint64_t> checked_bytes(uint64_t count, uint64_t element_bytes) {

@@ -37,6 +37,7 @@ Status check_allreduce(const void* send, void* recv, uint64_t count, tutti_dtype
   TUTTI_TRY(check_type(count, dtype, &arguments->dtype, &bytes));
   Result<Op> known = to_op(op);
   if (!known) return known.status();
+  TUTTI_TRY(check_defined(arguments->dtype, *known));
   arguments->op = *known;
   arguments->collective = Collective::allreduce;
   arguments->count = count;

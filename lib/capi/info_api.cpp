@@ -19,20 +19,22 @@ extern "C" tutti_status_t tutti_get_version(int* major, int* minor, int* patch) 
 
 extern "C" const char* tutti_status_string(tutti_status_t status) { return status_name(status); }
 
+namespace {
+
+bool known_dtype(tutti_dtype_t dtype) { return dtype >= 0 && dtype < static_cast<tutti_dtype_t>(kDTypeCount); }
+
+}  // namespace
+
 extern "C" size_t tutti_dtype_size_bytes(tutti_dtype_t dtype) {
-  const bool known = dtype >= 0 && dtype < static_cast<tutti_dtype_t>(kDTypeCount);
-  return known ? size_bytes(static_cast<DType>(dtype)) : 0;
+  return known_dtype(dtype) ? size_bytes(static_cast<DType>(dtype)) : 0;
 }
 
 extern "C" const char* tutti_dtype_name(tutti_dtype_t dtype) {
-  static constexpr const char* kNames[kDTypeCount] = {"int8",   "uint8",  "int16",   "uint16",   "int32",   "uint32",
-                                                      "int64",  "uint64", "float16", "bfloat16", "float32", "float64"};
-  return dtype >= 0 && dtype < static_cast<tutti_dtype_t>(kDTypeCount) ? kNames[dtype] : "unknown";
+  return known_dtype(dtype) ? c_name(static_cast<DType>(dtype)) : "unknown";
 }
 
 extern "C" const char* tutti_op_name(tutti_op_t op) {
-  static constexpr const char* kNames[kOpCount] = {"sum", "prod", "min", "max", "avg"};
-  return op >= 0 && op < static_cast<tutti_op_t>(kOpCount) ? kNames[op] : "unknown";
+  return op >= 0 && op < static_cast<tutti_op_t>(kOpCount) ? c_name(static_cast<Op>(op)) : "unknown";
 }
 
 extern "C" tutti_status_t tutti_config_create(tutti_config_t* config) {

@@ -169,7 +169,7 @@ Execution::StepResult Execution::fold(const ProgramStep& step, const ProgramLane
     if (step.source_count == 1 && divisor <= 1)
       copy_bytes(destinations, step.destination_count, places[0], bytes);
     else
-      bindings_.fold(destinations, step.destination_count, places, step.source_count, elements, divisor);
+      bindings_.fold({destinations, places, step.destination_count, step.source_count, elements, divisor, bindings_.fold_context});
   }
   return publish(step, bytes);
 }

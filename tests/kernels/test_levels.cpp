@@ -26,8 +26,8 @@ std::vector<std::byte> reference(DType dtype, Op op, const std::vector<std::vect
   std::vector<const void*> from;
   for (const auto& source : sources) from.push_back(source.data());
   void* to = result.data();
-  tutti::fold_function(dtype, op, CpuLevel::scalar)(&to, 1, from.data(), static_cast<uint32_t>(from.size()),
-                                                    result.size() / tutti::size_bytes(dtype), divisor);
+  tutti::fold_function(dtype, op, CpuLevel::scalar)(
+      {&to, from.data(), 1, static_cast<uint32_t>(from.size()), result.size() / tutti::size_bytes(dtype), divisor});
   return result;
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("two sources: every length, every alignment, nothing outside the buffe
           std::memset(below, static_cast<int>(kCanary), static_cast<size_t>(above - below));
           const void* from[] = {a, b};
           void* destination = to;
-          fold(&destination, 1, from, 2, length, 1);
+          fold({&destination, from, 1, 2, length});
           const long wrong = first_difference(to, expected.data(), bytes);
           bool clean = true;
           for (const std::byte* p = below; p < to; ++p) clean = clean && *p == kCanary;
@@ -109,7 +109,7 @@ TEST_CASE("two sources: every pair of corner values, in both orders") {
         std::vector<std::byte> result(expected.size());
         const void* from[] = {sources[0].data(), sources[1].data()};
         void* to = result.data();
-        tutti::fold_function(dtype, op, level_under_test())(&to, 1, from, 2, a.size(), divisor);
+        tutti::fold_function(dtype, op, level_under_test())({&to, from, 1, 2, a.size(), divisor});
         const long wrong = first_difference(result.data(), expected.data(), result.size());
         if (wrong >= 0) {
           const size_t i = static_cast<size_t>(wrong) / tutti::size_bytes(dtype);
@@ -133,7 +133,7 @@ TEST_CASE("16-bit floats: every value with every corner value") {
         std::vector<std::byte> result(expected.size());
         const void* from[] = {sources[0].data(), sources[1].data()};
         void* to = result.data();
-        tutti::fold_function(dtype, op, level_under_test())(&to, 1, from, 2, all.size(), 1);
+        tutti::fold_function(dtype, op, level_under_test())({&to, from, 1, 2, all.size()});
         REQUIRE(first_difference(result.data(), expected.data(), result.size()) == -1);
       }
     }
@@ -162,8 +162,8 @@ void check_many(DType dtype, Op op, const std::vector<std::vector<std::byte>>& s
   std::vector<void*> to;
   for (auto& output : outputs) to.push_back(output.data());
   if (alias.source >= 0) to[static_cast<size_t>(alias.destination)] = inputs[static_cast<size_t>(alias.source)].data();
-  tutti::fold_function(dtype, op, level_under_test())(to.data(), destination_count, from.data(),
-                                                      static_cast<uint32_t>(from.size()), count, divisor);
+  tutti::fold_function(dtype, op, level_under_test())(
+      {to.data(), from.data(), destination_count, static_cast<uint32_t>(from.size()), count, divisor});
   for (uint32_t d = 0; d < destination_count; ++d) {
     const auto* got = static_cast<const std::byte*>(to[d]);
     const long wrong = first_difference(got, expected.data(), bytes);

@@ -115,13 +115,57 @@ enum {
   TUTTI_FLOAT16 = 8,   /* IEEE binary16; sums are formed in binary32 and rounded once per reduction */
   TUTTI_BFLOAT16 = 9,  /* likewise */
   TUTTI_FLOAT32 = 10,
-  TUTTI_FLOAT64 = 11
+  TUTTI_FLOAT64 = 11,
+  TUTTI_FLOAT8_E4M3 = 12, /* OCP FP8 e4m3 ("e4m3fn"), folded as FLOAT16. No infinity: what would round above 448 is NaN */
+  TUTTI_FLOAT8_E5M2 = 13, /* OCP FP8 e5m2, likewise; it has infinity: what would round above 57344 */
+  TUTTI_COMPLEX64 = 14,   /* two FLOAT32: real, imaginary */
+  TUTTI_COMPLEX128 = 15,  /* two FLOAT64 */
+  TUTTI_BOOL = 16,        /* one byte; any value but 0 is true; results are 0 or 1 */
+  TUTTI_BYTE = 17,        /* eight bits without a meaning */
+  /* A value and where it was found, laid out as the C structure { value; int32_t index; } with the compiler's padding. */
+  TUTTI_FLOAT32_INT32 = 18, /* 8 bytes */
+  TUTTI_FLOAT64_INT32 = 19, /* 16 bytes */
+  TUTTI_INT16_INT32 = 20,   /* 8 bytes */
+  TUTTI_INT32_INT32 = 21,   /* 8 bytes */
+  TUTTI_INT64_INT32 = 22    /* 16 bytes */
 };
 
-/* Integer sum and prod wrap modulo 2^bits. min and max propagate NaN; of -0 and +0 the smaller is -0. avg is sum divided
- * by the number of ranks, once, at the end; for integers the wrapped sum is divided with truncation towards zero (as C). */
+/* A call with an operation that is not defined for its type returns TUTTI_ERR_OP before anything is sent. Defined are:
+ *
+ *                          sum prod avg   min max   band bor bxor   land lor lxor   minloc maxloc
+ *   integers                *   *    *     *   *      *   *   *       *   *   *
+ *   floats of any size      *   *    *     *   *
+ *   complex                 *   *    *
+ *   bool                    *   *          *   *                      *   *   *
+ *   byte                                              *   *   *
+ *   pairs                                                                             *      *
+ *
+ * Integer sum and prod wrap modulo 2^bits. avg is sum divided by the number of ranks, once, at the end; for integers the
+ * wrapped sum is divided with truncation towards zero (as C).
+ * min and max propagate NaN; of -0 and +0 the smaller is -0. Every NaN that a reduction gives is the same one: positive, quiet,
+ * without payload.
+ * FLOAT8: overflow shows (NaN, infinity), as where PyTorch converts; NCCL clamps to the largest finite number instead.
+ * The product of complex numbers is (ac - bd) + (ad + bc)i, each operation rounded; no rescue of infinities as in C's Annex G.
+ * bool is the algebra of truth values: sum and max are "or", prod and min are "and".
+ * land, lor, lxor take any value but 0 as true and give 0 or 1 of the type.
+ * minloc and maxloc give the value that min or max gives, and the lowest index that it is found with; NaN is found with its
+ * index as well. Padding in their results is zero. */
 typedef int32_t tutti_op_t;
-enum { TUTTI_SUM = 0, TUTTI_PROD = 1, TUTTI_MIN = 2, TUTTI_MAX = 3, TUTTI_AVG = 4 };
+enum {
+  TUTTI_SUM = 0,
+  TUTTI_PROD = 1,
+  TUTTI_MIN = 2,
+  TUTTI_MAX = 3,
+  TUTTI_AVG = 4,
+  TUTTI_BAND = 5, /* bitwise and, or, exclusive or */
+  TUTTI_BOR = 6,
+  TUTTI_BXOR = 7,
+  TUTTI_LAND = 8, /* logical and, or, exclusive or */
+  TUTTI_LOR = 9,
+  TUTTI_LXOR = 10,
+  TUTTI_MINLOC = 11, /* the smallest, or largest, value and its index */
+  TUTTI_MAXLOC = 12
+};
 
 /* Bytes of one element; 0 for an unknown type. */
 TUTTI_API size_t tutti_dtype_size_bytes(tutti_dtype_t dtype);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "../formats.hpp"
 #include "../table.hpp"
 
 namespace tutti {
@@ -174,36 +175,31 @@ struct Extreme {
 
 // ---- the fold
 
-/// The arguments of one call, as the loops below see them.
-struct Call {
-  void* const* destinations;
-  uint32_t destination_count;
-  const void* const* sources;
-  uint32_t source_count;
-  uint64_t divisor;
-
-  const std::byte* source(uint32_t index) const noexcept { return static_cast<const std::byte*>(sources[index]); }
-  std::byte* destination(uint32_t index) const noexcept { return static_cast<std::byte*>(destinations[index]); }
-};
+inline const std::byte* source(const FoldCall& call, uint32_t index) noexcept {
+  return static_cast<const std::byte*>(call.sources[index]);
+}
+inline std::byte* destination(const FoldCall& call, uint32_t index) noexcept {
+  return static_cast<std::byte*>(call.destinations[index]);
+}
 
 /// The hot case: two sources, one destination, which may be one of the sources. Returns the elements done.
 template <class Element, class Operation>
-uint64_t fold_pair(const Call& call, uint64_t count) noexcept {
-  const std::byte* a = call.source(0);
-  const std::byte* b = call.source(1);
-  std::byte* to = call.destination(0);
+uint64_t fold_pair(const FoldCall& call) noexcept {
+  const std::byte* a = source(call, 0);
+  const std::byte* b = source(call, 1);
+  std::byte* to = destination(call, 0);
   constexpr uint64_t kStep = Element::kLanes * Element::kBytes;
-  const uint64_t end = count / Element::kLanes * kStep;
+  const uint64_t end = call.count / Element::kLanes * kStep;
 #pragma GCC unroll 4
   for (uint64_t at = 0; at < end; at += kStep) {
     const auto value = Operation::template apply<Element>(Element::load(a + at), Element::load(b + at));
     Element::store(to + at, Element::finish(value));
   }
-  return count / Element::kLanes * Element::kLanes;
+  return call.count / Element::kLanes * Element::kLanes;
 }
 
 template <class Element, class Operation, class Load, class Store>
-void fold_one(const Call& call, Load load, Store store) noexcept {
+void fold_one(const FoldCall& call, Load load, Store store) noexcept {
   auto value = load(0);
   for (uint32_t s = 1; s < call.source_count; ++s) value = Operation::template apply<Element>(value, load(s));
   if (call.divisor > 1) value = Element::divide(value, call.divisor);
@@ -211,52 +207,51 @@ void fold_one(const Call& call, Load load, Store store) noexcept {
   for (uint32_t d = 0; d < call.destination_count; ++d) store(d, value);
 }
 
-/// Any numbers of sources and destinations, whole vectors from element `first` on. Returns the elements done.
+/// Any numbers of sources and destinations, whole vectors. Returns the elements done.
 template <class Element, class Operation>
-uint64_t fold_whole(const Call& call, uint64_t first, uint64_t count) noexcept {
-  for (; count - first >= Element::kLanes; first += Element::kLanes) {
+uint64_t fold_whole(const FoldCall& call) noexcept {
+  uint64_t first = 0;
+  for (; call.count - first >= Element::kLanes; first += Element::kLanes) {
     const uint64_t at = first * Element::kBytes;
     fold_one<Element, Operation>(
-        call, [&](uint32_t s) { return Element::load(call.source(s) + at); },
-        [&](uint32_t d, typename Element::Folded value) { Element::store(call.destination(d) + at, value); });
+        call, [&](uint32_t s) { return Element::load(source(call, s) + at); },
+        [&](uint32_t d, typename Element::Folded value) { Element::store(destination(call, d) + at, value); });
   }
   return first;
 }
 
 /// The last elements, fewer than a vector: through a vector in memory, so that nothing beyond the buffers is touched.
 template <class Element, class Operation>
-void fold_tail(const Call& call, uint64_t first, uint64_t count) noexcept {
+void fold_tail(const FoldCall& call, uint64_t first) noexcept {
   const uint64_t at = first * Element::kBytes;
-  const auto bytes = static_cast<size_t>((count - first) * Element::kBytes);
+  const auto bytes = static_cast<size_t>((call.count - first) * Element::kBytes);
   fold_one<Element, Operation>(
       call,
       [&](uint32_t s) {
         std::byte padded[Element::kLanes * Element::kBytes] = {};
-        std::memcpy(padded, call.source(s) + at, bytes);
+        std::memcpy(padded, source(call, s) + at, bytes);
         return Element::load(padded);
       },
       [&](uint32_t d, typename Element::Folded value) {
         std::byte padded[Element::kLanes * Element::kBytes];
         Element::store(padded, value);
-        std::memcpy(call.destination(d) + at, padded, bytes);
+        std::memcpy(destination(call, d) + at, padded, bytes);
       });
 }
 
 template <class Element, class Operation>
-void fold(void* const* destinations, uint32_t destination_count, const void* const* sources, uint32_t source_count,
-          uint64_t count, uint64_t divisor) noexcept {
-  if (source_count == 1 && divisor <= 1) {
-    copy_bytes(destinations, destination_count, sources[0], count * Element::kBytes);
+void fold(const FoldCall& call) noexcept {
+  if (call.source_count == 1 && call.divisor <= 1) {
+    copy_bytes(call.destinations, call.destination_count, call.sources[0], call.count * Element::kBytes);
     return;
   }
-  const Call call{destinations, destination_count, sources, source_count, divisor};
   uint64_t done = 0;
-  if (source_count == 2 && destination_count == 1 && divisor <= 1) {
-    done = fold_pair<Element, Operation>(call, count);
+  if (call.source_count == 2 && call.destination_count == 1 && call.divisor <= 1) {
+    done = fold_pair<Element, Operation>(call);
   } else {
-    done = fold_whole<Element, Operation>(call, 0, count);
+    done = fold_whole<Element, Operation>(call);
   }
-  if (done < count) fold_tail<Element, Operation>(call, done, count);
+  if (done < call.count) fold_tail<Element, Operation>(call, done);
 }
 
 template <class Element>

@@ -41,7 +41,7 @@ struct Float16Conversion {
     const Bits denormal = shifted - 0x3f000000u;
     Bits half = select(cast_bits<Bits>(magnitude < 0x38800000u), denormal, normal);
     half = select(cast_bits<Bits>(magnitude >= 0x47800000u), broadcast(0x7c00u), half);
-    half = select(cast_bits<Bits>(magnitude > 0x7f800000u), broadcast(uint32_t{kNanF16}), half);
+    half = select(cast_bits<Bits>(magnitude > 0x7f800000u), broadcast(kFloat16.quiet_nan()), half);
     return __builtin_convertvector(half | sign, Stored);
   }
 };

@@ -11,9 +11,10 @@ using tutti::DType;
 using tutti::Op;
 
 TEST_CASE("data types: numbers, names and sizes agree with tutti.h") {
-  const std::vector<std::pair<const char*, size_t>> expected{{"i8", 1},  {"u8", 1},   {"i16", 2}, {"u16", 2},
-                                                             {"i32", 4}, {"u32", 4},  {"i64", 8}, {"u64", 8},
-                                                             {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8}};
+  const std::vector<std::pair<const char*, size_t>> expected{
+      {"i8", 1},   {"u8", 1},   {"i16", 2},     {"u16", 2},      {"i32", 4},     {"u32", 4},     {"i64", 8},     {"u64", 8},
+      {"f16", 2},  {"bf16", 2}, {"f32", 4},     {"f64", 8},      {"f8e4m3", 1},  {"f8e5m2", 1},  {"c64", 8},     {"c128", 16},
+      {"bool", 1}, {"byte", 1}, {"f32_i32", 8}, {"f64_i32", 16}, {"i16_i32", 8}, {"i32_i32", 8}, {"i64_i32", 16}};
   REQUIRE(expected.size() == tutti::kDTypeCount);
   for (size_t i = 0; i < expected.size(); ++i) {
     const auto dtype = static_cast<DType>(i);
@@ -27,27 +28,75 @@ TEST_CASE("data types: numbers, names and sizes agree with tutti.h") {
   CHECK(tutti::parse_dtype("bfloat16").value() == DType::bf16);
   CHECK(tutti::parse_dtype("float64").value() == DType::f64);
   CHECK(tutti::parse_dtype("int32").value() == DType::i32);
+  CHECK(tutti::parse_dtype("float8_e5m2").value() == DType::f8e5m2);
+  CHECK(tutti::to_dtype(TUTTI_COMPLEX128).value() == DType::c128);
+  CHECK(tutti::to_dtype(TUTTI_BOOL).value() == DType::boolean);
+  CHECK(tutti::to_dtype(TUTTI_INT16_INT32).value() == DType::i16_i32);
+}
+
+TEST_CASE("pairs are laid out as the C structures that tutti.h promises") {
+  struct F64I32 {
+    double value;
+    int32_t index;
+  };
+  struct I16I32 {
+    int16_t value;
+    int32_t index;
+  };
+  struct I64I32 {
+    int64_t value;
+    int32_t index;
+  };
+  CHECK(tutti::size_bytes(DType::f64_i32) == sizeof(F64I32));
+  CHECK(tutti::size_bytes(DType::i16_i32) == sizeof(I16I32));
+  CHECK(tutti::size_bytes(DType::i64_i32) == sizeof(I64I32));
 }
 
 TEST_CASE("unknown types and operations are errors that name the value") {
-  for (const tutti_dtype_t number : {-1, 12, 255, INT32_MAX, INT32_MIN}) {
+  for (const tutti_dtype_t number : {-1, 23, 255, INT32_MAX, INT32_MIN}) {
     const auto result = tutti::to_dtype(number);
     CHECK(result.status().code() == TUTTI_ERR_TYPE);
     CHECK(std::string(result.status().message()).find(std::to_string(number)) != std::string::npos);
   }
-  for (const tutti_op_t number : {-1, 5, INT32_MAX, INT32_MIN}) CHECK(tutti::to_op(number).status().code() == TUTTI_ERR_OP);
+  for (const tutti_op_t number : {-1, 13, INT32_MAX, INT32_MIN}) CHECK(tutti::to_op(number).status().code() == TUTTI_ERR_OP);
   for (const char* text : {"", "F32", "float", "f32 ", "i128"}) CHECK(tutti::parse_dtype(text).status().code() == TUTTI_ERR_TYPE);
   for (const char* text : {"", "SUM", "mean", "sum "}) CHECK(tutti::parse_op(text).status().code() == TUTTI_ERR_OP);
 }
 
 TEST_CASE("operations: numbers and names agree with tutti.h") {
   const std::vector<std::pair<const char*, tutti_op_t>> expected{
-      {"sum", TUTTI_SUM}, {"prod", TUTTI_PROD}, {"min", TUTTI_MIN}, {"max", TUTTI_MAX}, {"avg", TUTTI_AVG}};
+      {"sum", TUTTI_SUM},   {"prod", TUTTI_PROD},     {"min", TUTTI_MIN},      {"max", TUTTI_MAX},   {"avg", TUTTI_AVG},
+      {"band", TUTTI_BAND}, {"bor", TUTTI_BOR},       {"bxor", TUTTI_BXOR},    {"land", TUTTI_LAND}, {"lor", TUTTI_LOR},
+      {"lxor", TUTTI_LXOR}, {"minloc", TUTTI_MINLOC}, {"maxloc", TUTTI_MAXLOC}};
   REQUIRE(expected.size() == tutti::kOpCount);
   for (const auto& [text, number] : expected) {
     CHECK(tutti::name(tutti::to_op(number).value()) == text);
     CHECK(tutti::parse_op(text).value() == tutti::to_op(number).value());
   }
+}
+
+TEST_CASE("operations are defined for types as the table in tutti.h says") {
+  const auto ops_of = [](DType dtype) {
+    std::string ops;
+    for (size_t op = 0; op < tutti::kOpCount; ++op) {
+      if (tutti::defined(dtype, static_cast<Op>(op))) ops.append(tutti::name(static_cast<Op>(op))).append(" ");
+    }
+    return ops;
+  };
+  for (tutti_dtype_t dtype = TUTTI_INT8; dtype <= TUTTI_UINT64; ++dtype)
+    CHECK(ops_of(tutti::to_dtype(dtype).value()) == "sum prod min max avg band bor bxor land lor lxor ");
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::f8e4m3, DType::f8e5m2})
+    CHECK(ops_of(dtype) == "sum prod min max avg ");
+  for (const DType dtype : {DType::c64, DType::c128}) CHECK(ops_of(dtype) == "sum prod avg ");
+  CHECK(ops_of(DType::boolean) == "sum prod min max land lor lxor ");
+  CHECK(ops_of(DType::byte) == "band bor bxor ");
+  for (tutti_dtype_t dtype = TUTTI_FLOAT32_INT32; dtype <= TUTTI_INT64_INT32; ++dtype)
+    CHECK(ops_of(tutti::to_dtype(dtype).value()) == "minloc maxloc ");
+  CHECK(tutti::check_defined(DType::c64, Op::avg).ok());
+  const auto status = tutti::check_defined(DType::c64, Op::max);
+  CHECK(status.code() == TUTTI_ERR_OP);
+  for (const char* part : {"max", "complex64", "sum prod avg"})
+    CHECK(std::string(status.message()).find(part) != std::string::npos);
 }
 
 TEST_CASE("sizes are checked at 63 bits") {

@@ -58,6 +58,9 @@ TEST_CASE("bad arguments are named with their value before anything is sent") {
   CHECK(tutti_allreduce(alone.comm, in, out, 4, 99, TUTTI_SUM) == TUTTI_ERR_TYPE);
   CHECK(last_error_has("99"));
   CHECK(tutti_allreduce(alone.comm, in, out, 4, TUTTI_FLOAT32, -1) == TUTTI_ERR_OP);
+  CHECK(tutti_allreduce(alone.comm, in, out, 4, TUTTI_FLOAT32, TUTTI_BXOR) == TUTTI_ERR_OP);
+  CHECK(last_error_has("bxor"));
+  CHECK(last_error_has("float32"));
   CHECK(tutti_allreduce(alone.comm, nullptr, out, 4, TUTTI_FLOAT32, TUTTI_SUM) == TUTTI_ERR_ARGUMENT);
   CHECK(tutti_allreduce(alone.comm, in, nullptr, 4, TUTTI_FLOAT32, TUTTI_SUM) == TUTTI_ERR_ARGUMENT);
   CHECK(tutti_allreduce(alone.comm, in, in + 1, 3, TUTTI_FLOAT32, TUTTI_SUM) == TUTTI_ERR_ARGUMENT);

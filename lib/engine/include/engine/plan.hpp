@@ -52,8 +52,9 @@ struct Bindings {
   void* output = nullptr;
   uint64_t count = 0;
   uint32_t element_bytes = 1;
-  FoldFunction fold = nullptr;  ///< may be null when the program folds nothing
-  uint64_t divisor = 1;         ///< applied by finalizing steps
+  FoldFunction fold = nullptr;         ///< may be null when the program folds nothing
+  const void* fold_context = nullptr;  ///< handed to `fold`: an operation that the caller defined
+  uint64_t divisor = 1;                ///< applied by finalizing steps
 };
 
 /// A ticket of a posted transfer.

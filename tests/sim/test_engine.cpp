@@ -156,3 +156,50 @@ TEST_CASE("who never made a communicator that others have is missed there, not w
   REQUIRE(job.drive([&] { return waiting.done(); }, 10 * kSecondNs));
   CHECK(waiting.result().code() == TUTTI_ERR_PEER_FAILED);
 }
+
+TEST_CASE("who ends everything after a failure first sees to it that the others hear of it") {
+  SimJob job(1, options(2, TUTTI_TP_CAP_MESSAGES));
+  const ActingClock clock(job.world);
+  job.ranks[0]->renew_engine(clock);
+  SimComm comm(job, 1, {0, 1});
+  // Rank 1 takes nothing for a while, until nothing more goes out to it.
+  SimRank& rank = *job.ranks[0];
+  const Notice of_nobody;
+  while (rank.fabric.notify(1, &of_nobody, sizeof of_nobody) == TUTTI_OK) job.world.step();
+  rank.engine->abort(comm.group(0));
+  uint32_t looks = 0;
+  const std::function<void()> meanwhile = [&] {
+    if (++looks > 3) job.ranks[1]->fabric.progress(true);
+    while (job.world.step()) {
+    }
+    clock.action = meanwhile;
+  };
+  clock.action = meanwhile;
+  rank.engine->send_last_notices(job.after(10 * kSecondNs));
+  clock.action = nullptr;
+  CHECK(looks > 3);
+  job.leave(0);
+  REQUIRE(job.drive([&] { return comm.group(1).failed(); }, kSecondNs));
+  CHECK(comm.group(1).failure().code() == TUTTI_ERR_ABORTED);
+}
+
+TEST_CASE("news that nobody takes keeps nobody for longer than it may") {
+  SimJob job(1, options(2, TUTTI_TP_CAP_MESSAGES));
+  const ActingClock clock(job.world);
+  job.ranks[0]->renew_engine(clock);
+  SimComm comm(job, 1, {0, 1});
+  SimRank& rank = *job.ranks[0];
+  const Notice of_nobody;
+  while (rank.fabric.notify(1, &of_nobody, sizeof of_nobody) == TUTTI_OK) job.world.step();
+  rank.engine->abort(comm.group(0));
+  const uint64_t limit = job.world.now_ns() + kSecondNs;
+  job.world.call_at(limit, [] {});
+  const std::function<void()> meanwhile = [&] {
+    job.world.step();
+    clock.action = meanwhile;
+  };
+  clock.action = meanwhile;
+  rank.engine->send_last_notices({limit});
+  clock.action = nullptr;
+  CHECK(job.world.now_ns() >= limit);
+}

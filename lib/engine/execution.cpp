@@ -123,9 +123,10 @@ Execution::StepResult Execution::resolve(const ProgramStep& step, const ProgramL
     const ChannelHandle& channel = *plan_->channels_[operands[i].index];
     tutti_status_t status;
     uint64_t got_bytes = bytes;
+    uint32_t got_mark = bindings_.mark;
     if (i < step.source_count) {
       const void* slot = nullptr;
-      status = channel.table->slot_peek(channel.channel, &slot, &got_bytes);
+      status = channel.table->slot_peek(channel.channel, &slot, &got_bytes, &got_mark);
       places[i] = const_cast<void*>(slot);
     } else {
       status = channel.table->slot_reserve(channel.channel, bytes, &places[i]);
@@ -135,6 +136,7 @@ Execution::StepResult Execution::resolve(const ProgramStep& step, const ProgramL
       return StepResult::blocked;
     }
     if (status != TUTTI_OK) return link_failed(status, channel);
+    if (got_mark != bindings_.mark) return wrong_mark(channel.peer);
     if (got_bytes != bytes) return wrong_length(got_bytes, bytes, channel.peer);
   }
   return StepResult::done;
@@ -147,7 +149,7 @@ Execution::StepResult Execution::publish(const ProgramStep& step, uint64_t bytes
     if (operands[i].kind != ProgramOperand::Kind::slot) continue;
     const ChannelHandle& channel = *plan_->channels_[operands[i].index];
     const tutti_status_t status = i < step.source_count ? channel.table->slot_release(channel.channel)
-                                                        : channel.table->slot_commit(channel.channel, bytes);
+                                                        : channel.table->slot_commit(channel.channel, bytes, bindings_.mark);
     if (status != TUTTI_OK) return link_failed(status, channel);
   }
   return StepResult::done;
@@ -190,7 +192,7 @@ Execution::StepResult Execution::post(const ProgramStep& step, const ProgramLane
   std::byte* place = signal ? nullptr : memory(operand, segment, chunk);
   ticket.op = tutti_tp_op_t{};
   const tutti_status_t status = step.verb == Verb::post_send
-                                    ? channel.table->post_send(channel.channel, place, bytes, &ticket.op)
+                                    ? channel.table->post_send(channel.channel, place, bytes, bindings_.mark, &ticket.op)
                                     : channel.table->post_recv(channel.channel, place, bytes, &ticket.op);
   if (status == TUTTI_TP_AGAIN) return StepResult::blocked;
   if (status != TUTTI_OK) return link_failed(status, channel);
@@ -213,6 +215,8 @@ Execution::StepResult Execution::settle(Ticket& ticket) {
   ticket.posted = false;
   --outstanding_;
   const tutti_status_t status = ticket.op.status;
+  const bool came = status == TUTTI_OK || status == TUTTI_ERR_TRUNCATED;
+  if (came && ticket.receives && ticket.op.mark != bindings_.mark) return wrong_mark(ticket.peer);
   if (status == TUTTI_ERR_TRUNCATED || (status == TUTTI_OK && ticket.receives && ticket.op.bytes != ticket.bytes))
     return wrong_length(ticket.op.bytes, ticket.bytes, ticket.peer);
   if (status != TUTTI_OK)
@@ -240,6 +244,12 @@ Execution::StepResult Execution::wrong_length(uint64_t got_bytes, uint64_t wante
   return fail(error(TUTTI_ERR_MISMATCH,
                     "{}: rank {} sent {} bytes where {} were expected: the ranks' calls differ in kind, count or type",
                     name(plan_->program_.collective), peer, got_bytes, wanted_bytes),
+              peer);
+}
+
+Execution::StepResult Execution::wrong_mark(uint32_t peer) {
+  return fail(error(TUTTI_ERR_MISMATCH, "{}: rank {} is in another call: the ranks' calls differ in kind, count, type or order",
+                    name(plan_->program_.collective), peer),
               peer);
 }
 

@@ -6,6 +6,11 @@
 #include <cstring>
 
 namespace tutti {
+namespace {
+
+constexpr uint32_t kNoMark = 0;  // a message says itself what it is
+
+}  // namespace
 
 PointToPoint::PointToPoint(ChannelSet& channels, uint32_t rank)
     : channels_(channels), rank_(rank), senders_(channels.world_ranks().size()), receivers_(channels.world_ranks().size()) {}
@@ -163,11 +168,12 @@ bool PointToPoint::send_head(Sender& sender) {
     std::memcpy(place, &head, kHeadBytes);
     if (payload > 0) std::memcpy(static_cast<std::byte*>(place) + kHeadBytes, operation.data_, payload);
     if (channel.carrier == Carrier::slots) {
-      const tutti_status_t status = channel.table->slot_commit(channel.channel, kHeadBytes + payload);
+      const tutti_status_t status = channel.table->slot_commit(channel.channel, kHeadBytes + payload, kNoMark);
       return status == TUTTI_OK || link_error(status, channel);
     }
     sender.ticket.op = tutti_tp_op_t{};
-    const tutti_status_t status = channel.table->post_send(channel.channel, place, kHeadBytes + payload, &sender.ticket.op);
+    const tutti_status_t status =
+        channel.table->post_send(channel.channel, place, kHeadBytes + payload, kNoMark, &sender.ticket.op);
     if (status == TUTTI_TP_AGAIN) return false;
     if (status != TUTTI_OK) return link_error(status, channel);
     sender.state = Sender::State::head_posted;
@@ -189,7 +195,7 @@ bool PointToPoint::send_body(Sender& sender) {
       if (status == TUTTI_TP_AGAIN) return false;
       if (status != TUTTI_OK) return link_error(status, channel);
       std::memcpy(slot, data + sender.sent_bytes, bytes);
-      status = channel.table->slot_commit(channel.channel, bytes);
+      status = channel.table->slot_commit(channel.channel, bytes, kNoMark);
       if (status != TUTTI_OK) return link_error(status, channel);
       sender.sent_bytes += bytes;
     }
@@ -197,7 +203,7 @@ bool PointToPoint::send_body(Sender& sender) {
   }
   if (sender.state == Sender::State::body) {
     sender.ticket.op = tutti_tp_op_t{};
-    const tutti_status_t status = channel.table->post_send(channel.channel, data, operation.bytes_, &sender.ticket.op);
+    const tutti_status_t status = channel.table->post_send(channel.channel, data, operation.bytes_, kNoMark, &sender.ticket.op);
     if (status == TUTTI_TP_AGAIN) return false;
     if (status != TUTTI_OK) return link_error(status, channel);
     sender.state = Sender::State::body_posted;
@@ -266,7 +272,8 @@ bool PointToPoint::take_head(Receiver& receiver) {
   if (channel.carrier == Carrier::slots) {
     const void* slot = nullptr;
     uint64_t bytes = 0;
-    tutti_status_t status = channel.table->slot_peek(channel.channel, &slot, &bytes);
+    uint32_t mark = 0;
+    tutti_status_t status = channel.table->slot_peek(channel.channel, &slot, &bytes, &mark);
     if (status == TUTTI_TP_AGAIN) return false;
     if (status != TUTTI_OK) return link_error(status, channel);
     if (!accept_head(receiver, static_cast<const std::byte*>(slot), bytes)) return false;
@@ -349,7 +356,8 @@ bool PointToPoint::take_body(Receiver& receiver) {
     while (receiver.got_bytes < receiver.head.bytes) {
       const void* slot = nullptr;
       uint64_t bytes = 0;
-      tutti_status_t status = channel.table->slot_peek(channel.channel, &slot, &bytes);
+      uint32_t mark = 0;
+      tutti_status_t status = channel.table->slot_peek(channel.channel, &slot, &bytes, &mark);
       if (status == TUTTI_TP_AGAIN) return false;
       if (status != TUTTI_OK) return link_error(status, channel);
       if (bytes == 0 || bytes > receiver.head.bytes - receiver.got_bytes) return link_error(TUTTI_ERR_PROTOCOL, channel);

@@ -52,6 +52,12 @@ Bytes pattern(size_t bytes, uint32_t seed) {
   return data;
 }
 
+uint32_t mark_of(const Bytes& data) {
+  uint32_t mark = 2166136261u;
+  for (const uint8_t byte : data) mark = (mark ^ byte) * 16777619u;
+  return mark;
+}
+
 // ---- Job ----
 
 Job::Job(Options options) : alone_(options.ranks) {
@@ -250,26 +256,26 @@ size_t Lane::pending() {
   return sends_.size();
 }
 
-tutti_status_t Lane::send_message(const Bytes& data) {
+tutti_status_t Lane::send_message(const Bytes& data, uint32_t mark) {
   if (pending() >= kMostPending) return TUTTI_TP_AGAIN;
   auto send = std::make_unique<Send>();
   send->data = data;
-  const tutti_status_t status = tp().post_send(sender_, send->data.data(), data.size(), &send->op);
+  const tutti_status_t status = tp().post_send(sender_, send->data.data(), data.size(), mark, &send->op);
   if (status == TUTTI_OK) sends_.push_back(std::move(send));
   return status;
 }
 
-tutti_status_t Lane::try_send(const Bytes& data) {
+tutti_status_t Lane::try_send(const Bytes& data, uint32_t mark) {
   const Call call(job_.host(from_));
-  if (carrier_ == Carrier::messages) return send_message(data);
+  if (carrier_ == Carrier::messages) return send_message(data, mark);
   void* slot = nullptr;
   const tutti_status_t status = tp().slot_reserve(sender_, data.size(), &slot);
   if (status != TUTTI_OK) return status;
   if (!data.empty()) std::memcpy(slot, data.data(), data.size());
-  return tp().slot_commit(sender_, data.size());
+  return tp().slot_commit(sender_, data.size(), mark);
 }
 
-tutti_status_t Lane::receive_message(Bytes* data) {
+tutti_status_t Lane::receive_message(Bytes* data, uint32_t* mark) {
   if (receive_ == nullptr) {
     landing_.resize(largest_);
     auto op = std::make_unique<tutti_tp_op_t>();
@@ -281,16 +287,23 @@ tutti_status_t Lane::receive_message(Bytes* data) {
   const tutti_status_t status = receive_->status;
   const auto begin = landing_.begin();
   if (status == TUTTI_OK) data->assign(begin, begin + static_cast<std::ptrdiff_t>(receive_->bytes));
+  *mark = receive_->mark;
   receive_.reset();
   return status;
 }
 
 tutti_status_t Lane::try_receive(Bytes* data) {
+  uint32_t mark = 0;
+  const tutti_status_t status = try_receive(data, &mark);
+  return status == TUTTI_OK && mark != mark_of(*data) ? TUTTI_ERR_MISMATCH : status;
+}
+
+tutti_status_t Lane::try_receive(Bytes* data, uint32_t* mark) {
   const Call call(job_.host(to_));
-  if (carrier_ == Carrier::messages) return receive_message(data);
+  if (carrier_ == Carrier::messages) return receive_message(data, mark);
   const void* slot = nullptr;
   uint64_t bytes = 0;
-  const tutti_status_t status = tp().slot_peek(receiver_, &slot, &bytes);
+  const tutti_status_t status = tp().slot_peek(receiver_, &slot, &bytes, mark);
   if (status != TUTTI_OK) return status;
   const auto* begin = static_cast<const uint8_t*>(slot);
   data->clear();

@@ -102,6 +102,9 @@ class Job {
   std::vector<bool> alone_;
 };
 
+/// The mark that goes with these bytes wherever a test does not choose another.
+uint32_t mark_of(const Bytes& data);
+
 /// The two ends of a channel, with one face for both carriers: what a rule says of channels holds for both.
 class Lane {
  public:
@@ -115,9 +118,11 @@ class Lane {
   void close_receiver();
 
   /// TUTTI_OK: the transport has it; the data may be forgotten (the lane keeps a copy while it must).
-  tutti_status_t try_send(const Bytes& data);
-  /// The next message. AGAIN: it is not here yet.
+  tutti_status_t try_send(const Bytes& data) { return try_send(data, mark_of(data)); }
+  tutti_status_t try_send(const Bytes& data, uint32_t mark);
+  /// The next message. AGAIN: it is not here yet. MISMATCH: its mark is not that of its bytes.
   tutti_status_t try_receive(Bytes* data);
+  tutti_status_t try_receive(Bytes* data, uint32_t* mark);
   /// Drive all ranks meanwhile; false: it took too long, or an error.
   bool send(const Bytes& data);
   bool receive(Bytes* data);
@@ -134,8 +139,8 @@ class Lane {
     Bytes data;
     tutti_tp_op_t op{};
   };
-  tutti_status_t send_message(const Bytes& data);
-  tutti_status_t receive_message(Bytes* data);
+  tutti_status_t send_message(const Bytes& data, uint32_t mark);
+  tutti_status_t receive_message(Bytes* data, uint32_t* mark);
 
   Job& job_;
   uint32_t from_;

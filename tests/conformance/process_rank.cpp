@@ -112,20 +112,23 @@ std::string ProcessRank::exchange(uint32_t peer, uint32_t count, bool slots, uin
     void* slot = nullptr;
     const void* theirs = nullptr;
     uint64_t bytes = 0;
+    uint32_t mark = 0;
     if (!slots) {
       if (!until([&] { return tp().post_recv(in, got.data(), got.size(), &receive) == TUTTI_OK; })) wrong = "post_recv";
-      if (!until([&] { return tp().post_send(out, data.data(), data.size(), &send) == TUTTI_OK; })) wrong = "post_send";
+      if (!until([&] { return tp().post_send(out, data.data(), data.size(), mark_of(data), &send) == TUTTI_OK; })) wrong = "post_send";
       if (!until([&] { return receive.done != 0 && send.done != 0; })) wrong = "nothing came";
       bytes = receive.bytes;
+      mark = receive.mark;
       theirs = got.data();
     } else {
       if (!until([&] { return tp().slot_reserve(out, data.size(), &slot) == TUTTI_OK; })) return "no slot";
       if (!data.empty()) std::memcpy(slot, data.data(), data.size());
-      if (tp().slot_commit(out, data.size()) != TUTTI_OK) return "slot_commit";
-      if (!until([&] { return tp().slot_peek(in, &theirs, &bytes) == TUTTI_OK; })) return "nothing came";
+      if (tp().slot_commit(out, data.size(), mark_of(data)) != TUTTI_OK) return "slot_commit";
+      if (!until([&] { return tp().slot_peek(in, &theirs, &bytes, &mark) == TUTTI_OK; })) return "nothing came";
     }
     const bool right = bytes == expected.size() && (bytes == 0 || std::memcmp(theirs, expected.data(), bytes) == 0);
     if (wrong.empty() && !right) wrong = "wrong data in message " + std::to_string(i);
+    if (wrong.empty() && mark != mark_of(expected)) wrong = "wrong mark on message " + std::to_string(i);
     if (slots) tp().slot_release(in);
   }
   tp().channel_close(out);

@@ -223,7 +223,7 @@ TEST_CASE("after a cut nothing touches the memory of what was posted", "[ends]")
       tutti_tp_op_t receive{};
       job.host(0).in_call = job.host(1).in_call = true;
       REQUIRE(job.until([&] { return tp().post_recv(receiver, in.data(), in.size(), &receive) == TUTTI_OK; }));
-      REQUIRE(job.until([&] { return tp().post_send(sender, out.data(), out.size(), &send) == TUTTI_OK; }));
+      REQUIRE(job.until([&] { return tp().post_send(sender, out.data(), out.size(), 0, &send) == TUTTI_OK; }));
       job.progress_times(2);
       cut(job, sender_cuts ? 0 : 1, sender_cuts ? 1 : 0);
       const tutti_tp_op_t& mine = sender_cuts ? send : receive;

@@ -22,7 +22,7 @@ struct Ends {
     REQUIRE(tp().channel_open(job[1], 0, 1, TUTTI_TP_RECV, 0, &receiver) == expected);
   }
   void post_send(const void* data, uint64_t bytes, tutti_tp_op_t& op) {
-    REQUIRE(again([&] { return tp().post_send(sender, data, bytes, &op); }) == TUTTI_OK);
+    REQUIRE(again([&] { return tp().post_send(sender, data, bytes, 0, &op); }) == TUTTI_OK);
   }
   void post_recv(void* data, uint64_t bytes, tutti_tp_op_t& op) {
     REQUIRE(again([&] { return tp().post_recv(receiver, data, bytes, &op); }) == TUTTI_OK);
@@ -198,7 +198,7 @@ TEST_CASE("a large message crosses in both directions at once", "[messages]") {
   Bytes back_in(bytes);
   tutti_tp_op_t ops[4] = {};
   ends.post_send(out.data(), bytes, ops[0]);
-  REQUIRE(ends.again([&] { return tp().post_send(back_sender, back_out.data(), bytes, &ops[1]); }) == TUTTI_OK);
+  REQUIRE(ends.again([&] { return tp().post_send(back_sender, back_out.data(), bytes, 0, &ops[1]); }) == TUTTI_OK);
   ends.post_recv(in.data(), bytes, ops[2]);
   REQUIRE(ends.again([&] { return tp().post_recv(back_receiver, back_in.data(), bytes, &ops[3]); }) == TUTTI_OK);
   for (tutti_tp_op_t& op : ops) {
@@ -280,14 +280,15 @@ TEST_CASE("the wrong end and the wrong carrier are refused", "[messages]") {
   if (!ends.offered) return;
   tutti_tp_op_t op{};
   char byte = 0;
-  CHECK(tp().post_send(ends.receiver, &byte, 1, &op) == TUTTI_ERR_ARGUMENT);
+  CHECK(tp().post_send(ends.receiver, &byte, 1, 0, &op) == TUTTI_ERR_ARGUMENT);
   CHECK(tp().post_recv(ends.sender, &byte, 1, &op) == TUTTI_ERR_ARGUMENT);
   if ((job.link(0, 1).caps & TUTTI_TP_CAP_SLOTS) == 0) return;
   void* slot = nullptr;
   uint64_t bytes = 0;
+  uint32_t mark = 0;
   const void* data = nullptr;
   CHECK(tp().slot_reserve(ends.sender, 1, &slot) == TUTTI_ERR_ARGUMENT);
-  CHECK(tp().slot_peek(ends.receiver, &data, &bytes) == TUTTI_ERR_ARGUMENT);
+  CHECK(tp().slot_peek(ends.receiver, &data, &bytes, &mark) == TUTTI_ERR_ARGUMENT);
 }
 
 }  // namespace tutti::conformance

@@ -28,7 +28,7 @@ struct Ends {
   }
   const uint8_t* peek(uint64_t* bytes) {
     const void* slot = nullptr;
-    REQUIRE(again([&] { return tp().slot_peek(receiver, &slot, bytes); }) == TUTTI_OK);
+    REQUIRE(again([&] { return tp().slot_peek(receiver, &slot, bytes, &mark); }) == TUTTI_OK);
     return static_cast<const uint8_t*>(slot);
   }
   tutti_status_t again(const std::function<tutti_status_t()>& call) {
@@ -39,12 +39,13 @@ struct Ends {
   void put(const Bytes& data) {
     void* slot = reserve(data.size());
     if (!data.empty()) std::memcpy(slot, data.data(), data.size());
-    REQUIRE(tp().slot_commit(sender, data.size()) == TUTTI_OK);
+    REQUIRE(tp().slot_commit(sender, data.size(), mark_of(data)) == TUTTI_OK);
   }
   void take(const Bytes& expected) {
     uint64_t bytes = 0;
     const uint8_t* data = peek(&bytes);
     REQUIRE(bytes == expected.size());
+    CHECK(mark == mark_of(expected));
     REQUIRE(std::equal(expected.begin(), expected.end(), data));
     REQUIRE(tp().slot_release(receiver) == TUTTI_OK);
   }
@@ -53,6 +54,7 @@ struct Ends {
   bool offered = false;
   tutti_tp_channel_t* sender = nullptr;
   tutti_tp_channel_t* receiver = nullptr;
+  uint32_t mark = 0;  ///< of the message last looked at
 };
 
 }  // namespace
@@ -83,7 +85,7 @@ TEST_CASE("at least the promised number of full slots fits before reserve says A
       while (fits < 5000 && tp().slot_reserve(ends.sender, bytes, &slot) == TUTTI_OK) {
         const Bytes data = pattern(bytes, fits);
         std::memcpy(slot, data.data(), bytes);
-        REQUIRE(tp().slot_commit(ends.sender, bytes) == TUTTI_OK);
+        REQUIRE(tp().slot_commit(ends.sender, bytes, mark_of(data)) == TUTTI_OK);
         ++fits;
       }
       return false;
@@ -112,8 +114,8 @@ TEST_CASE("reserve gives the same slot until it is committed, and fewer bytes ma
   const void* nothing = nullptr;
   uint64_t bytes = 0;
   job.progress_times(50);
-  CHECK(tp().slot_peek(ends.receiver, &nothing, &bytes) == TUTTI_TP_AGAIN);
-  REQUIRE(tp().slot_commit(ends.sender, 10) == TUTTI_OK);
+  CHECK(tp().slot_peek(ends.receiver, &nothing, &bytes, &ends.mark) == TUTTI_TP_AGAIN);
+  REQUIRE(tp().slot_commit(ends.sender, 10, mark_of(Bytes(10, 0x11))) == TUTTI_OK);
   ends.take(Bytes(10, 0x11));
 }
 
@@ -131,7 +133,7 @@ TEST_CASE("a message can be looked at until it is released, whatever comes behin
     void* slot = nullptr;
     while (more < 100 && tp().slot_reserve(ends.sender, size, &slot) == TUTTI_OK) {
       std::memset(slot, 0x77, size);
-      REQUIRE(tp().slot_commit(ends.sender, size) == TUTTI_OK);
+      REQUIRE(tp().slot_commit(ends.sender, size, mark_of(Bytes(size, 0x77))) == TUTTI_OK);
       ++more;
     }
     return false;
@@ -161,14 +163,15 @@ TEST_CASE("messages of very different lengths follow each other", "[slots]") {
     while (sent < 500 && tp().slot_reserve(ends.sender, length(sent), &slot) == TUTTI_OK) {
       const Bytes data = pattern(length(sent), sent);
       if (!data.empty()) std::memcpy(slot, data.data(), data.size());
-      REQUIRE(tp().slot_commit(ends.sender, data.size()) == TUTTI_OK);
+      REQUIRE(tp().slot_commit(ends.sender, data.size(), mark_of(data)) == TUTTI_OK);
       ++sent;
     }
     const void* data = nullptr;
     uint64_t bytes = 0;
-    if (tp().slot_peek(ends.receiver, &data, &bytes) == TUTTI_OK) {
+    if (tp().slot_peek(ends.receiver, &data, &bytes, &ends.mark) == TUTTI_OK) {
       const Bytes expected = pattern(length(received), received);
       REQUIRE(bytes == expected.size());
+      REQUIRE(ends.mark == mark_of(expected));
       REQUIRE(std::equal(expected.begin(), expected.end(), static_cast<const uint8_t*>(data)));
       REQUIRE(tp().slot_release(ends.receiver) == TUTTI_OK);
       ++received;
@@ -187,12 +190,12 @@ TEST_CASE("too long a message, and calls out of turn, are refused", "[slots]") {
   REQUIRE(job.connect(0, 1));
   if (ends.link.slot_bytes < UINT64_MAX) CHECK(tp().slot_reserve(ends.sender, ends.link.slot_bytes + 1, &slot) < 0);
   CHECK(tp().slot_reserve(ends.sender, UINT64_MAX, &slot) < 0);
-  CHECK(tp().slot_commit(ends.sender, 0) < 0);
+  CHECK(tp().slot_commit(ends.sender, 0, 0) < 0);
   CHECK(tp().slot_release(ends.receiver) < 0);
   CHECK(tp().slot_reserve(ends.receiver, 1, &slot) < 0);
-  CHECK(tp().slot_peek(ends.sender, &data, &bytes) < 0);
+  CHECK(tp().slot_peek(ends.sender, &data, &bytes, &ends.mark) < 0);
   ends.reserve(8);
-  CHECK(tp().slot_commit(ends.sender, ends.link.slot_bytes) < 0);
+  CHECK(tp().slot_commit(ends.sender, ends.link.slot_bytes, 0) < 0);
   Bytes eight(8, 0x42);
   ends.put(eight);
   ends.take(eight);

@@ -194,7 +194,7 @@ tutti_status_t Endpoint::notify(uint32_t rank, const void* notice, size_t bytes)
   tutti_status_t status = peer->notices_out->reserve(bytes, &slot);
   if (status == TUTTI_OK) {
     if (bytes > 0) std::memcpy(slot, notice, bytes);
-    status = peer->notices_out->commit(bytes);
+    status = peer->notices_out->commit(bytes, 0);
   }
   if (status != TUTTI_OK) return status;
   ++notices_sent_;
@@ -213,7 +213,8 @@ uint32_t Endpoint::take_notices(Peer& peer) {
   for (;;) {
     const void* slot = nullptr;
     uint64_t bytes = 0;
-    const tutti_status_t status = peer.notices_in->peek(&slot, &bytes);
+    uint32_t mark = 0;
+    const tutti_status_t status = peer.notices_in->peek(&slot, &bytes, &mark);
     if (status == TUTTI_TP_AGAIN) return taken;
     if (status != TUTTI_OK || bytes > TUTTI_TP_NOTICE_MAX_BYTES) {
       reject(peer);

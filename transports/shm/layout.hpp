@@ -17,7 +17,7 @@
 namespace tutti::shm {
 
 /// Part of the node key: builds that differ here do not share an arena.
-constexpr uint32_t kLayoutVersion = 1;
+constexpr uint32_t kLayoutVersion = 2;
 constexpr uint64_t kArenaMagic = 0x616e657261697474ull;
 
 /// Two cache lines: x86 fetches lines in pairs, so that neighbours closer than this disturb each other.
@@ -37,14 +37,16 @@ constexpr bool valid_geometry(uint64_t slots, uint64_t slot_bytes) {
          slot_bytes <= kMaxSlotBytes;
 }
 
-/// One slot: payload, length and flag in one 64-byte line, so that a small message is one transfer. A longer message lies
-/// in a body elsewhere; its offset then takes the place of the payload.
+/// One slot: payload, length, mark and flag in one 64-byte line, so that a small message is one transfer. A longer message
+/// lies in a body elsewhere; its offset then takes the place of the payload.
 struct alignas(kLine) SlotHead {
   std::byte payload[kInlineBytes];
-  std::atomic<uint64_t> length;    // kBodyFlag: the payload is the offset of a body
+  std::atomic<uint64_t> label;     // length | kBodyFlag | mark << kMarkShift
   std::atomic<uint64_t> sequence;  // number of the message that lies here, from 1
 };
-constexpr uint64_t kBodyFlag = uint64_t{1} << 63;
+constexpr uint32_t kBodyFlag = uint32_t{1} << 31;  // the payload is the offset of a body
+constexpr int kMarkShift = 32;
+static_assert(kMaxSlotBytes < kBodyFlag);
 
 /// Messages that the reader has released; the only word of a ring that the reader writes.
 struct alignas(kLine) RingTail {

@@ -63,15 +63,15 @@ tutti_status_t Sender::reserve(uint64_t bytes, void** slot) {
   return TUTTI_OK;
 }
 
-tutti_status_t Sender::commit(uint64_t bytes) {
+tutti_status_t Sender::commit(uint64_t bytes, uint32_t mark) {
   if (reserved_bytes_ == kNothingReserved || bytes > reserved_bytes_) return TUTTI_ERR_ARGUMENT;
   SlotHead& slot = head(next_);
-  uint64_t length = bytes;
+  uint64_t label = bytes | (uint64_t{mark} << kMarkShift);
   if (in_body_) {
     std::memcpy(slot.payload, &bodies_[next_ & mask_].offset, sizeof(uint64_t));
-    length |= kBodyFlag;
+    label |= kBodyFlag;
   }
-  slot.length.store(length, std::memory_order_relaxed);
+  slot.label.store(label, std::memory_order_relaxed);
   slot.sequence.exchange(++next_, std::memory_order_seq_cst);
   in_body_ = false;
   reserved_bytes_ = kNothingReserved;
@@ -154,9 +154,9 @@ void Receiver::close_found() {
 
 tutti_status_t Receiver::locate(SlotHead& head) {
   const Arena& arena = *share_.node->arena;
-  const uint64_t word = head.length.load(std::memory_order_relaxed);
-  const uint64_t length = word & ~kBodyFlag;
-  if ((word & kBodyFlag) == 0) {
+  const uint64_t label = head.label.load(std::memory_order_relaxed);
+  const uint32_t length = static_cast<uint32_t>(label) & ~kBodyFlag;
+  if ((label & kBodyFlag) == 0) {
     if (length > kInlineBytes) return TUTTI_ERR_PROTOCOL;
     data_ = head.payload;
   } else {
@@ -166,10 +166,11 @@ tutti_status_t Receiver::locate(SlotHead& head) {
     data_ = arena.at<std::byte>(offset);
   }
   length_ = length;
+  mark_ = static_cast<uint32_t>(label >> kMarkShift);
   return TUTTI_OK;
 }
 
-tutti_status_t Receiver::peek(const void** slot, uint64_t* bytes) {
+tutti_status_t Receiver::peek(const void** slot, uint64_t* bytes, uint32_t* mark) {
   if (data_ == nullptr) {
     if (!attached_) [[unlikely]] {
       if (const tutti_status_t found = attach(); found != TUTTI_OK) return found;
@@ -181,6 +182,7 @@ tutti_status_t Receiver::peek(const void** slot, uint64_t* bytes) {
   }
   *slot = data_;
   *bytes = length_;
+  *mark = mark_;
   return TUTTI_OK;
 }
 

@@ -48,7 +48,7 @@ class Sender {
 
   Outcome open(const RingKey& key);
   tutti_status_t reserve(uint64_t bytes, void** slot);
-  tutti_status_t commit(uint64_t bytes);
+  tutti_status_t commit(uint64_t bytes, uint32_t mark);
   /// No more messages will come; those committed stay for the reader.
   void close() { Directory::mark_writer_closed(place_); }
   /// Whether the reader will never look at the ring again, as far as the ring tells.
@@ -88,7 +88,7 @@ class Receiver {
  public:
   Receiver(Share& share, uint32_t writer, const RingKey& key) : share_{share}, writer_{writer}, key_{key} {}
 
-  tutti_status_t peek(const void** slot, uint64_t* bytes);
+  tutti_status_t peek(const void** slot, uint64_t* bytes, uint32_t* mark);
   tutti_status_t release();
   /// Tells the writer that nobody reads here any more. False: there was no ring yet to write that into.
   bool close();
@@ -112,7 +112,8 @@ class Receiver {
   SlotHead* heads_ = nullptr;
   RingTail* tail_ = nullptr;
   const std::byte* data_ = nullptr;  // of the message peeked at; nullptr: none
-  uint64_t length_ = 0;
+  uint32_t length_ = 0;
+  uint32_t mark_ = 0;
   RingKey key_;
   FoundRing found_;
   uint32_t skip_ = 0;

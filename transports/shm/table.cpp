@@ -99,18 +99,18 @@ tutti_status_t table_slot_reserve(tutti_tp_channel_t* channel, uint64_t bytes, v
   return trouble(channel, status);
 }
 
-tutti_status_t table_slot_commit(tutti_tp_channel_t* channel, uint64_t bytes) {
+tutti_status_t table_slot_commit(tutti_tp_channel_t* channel, uint64_t bytes, uint32_t mark) {
   if (!of(channel)->sender) return TUTTI_ERR_ARGUMENT;
   if (of(channel)->peer->state != Peer::State::kAlive) [[unlikely]]
     return TUTTI_ERR_PEER_FAILED;
-  return of(channel)->sender->commit(bytes);
+  return of(channel)->sender->commit(bytes, mark);
 }
 
-tutti_status_t table_slot_peek(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes) {
+tutti_status_t table_slot_peek(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes, uint32_t* mark) {
   if (!of(channel)->receiver) return TUTTI_ERR_ARGUMENT;
   if (of(channel)->peer->state == Peer::State::kFailed) [[unlikely]]
     return TUTTI_ERR_PEER_FAILED;
-  const tutti_status_t status = of(channel)->receiver->peek(slot, bytes);
+  const tutti_status_t status = of(channel)->receiver->peek(slot, bytes, mark);
   if (status == TUTTI_OK) [[likely]]
     return status;
   if (status == TUTTI_TP_AGAIN && of(channel)->peer->state == Peer::State::kAlive) [[likely]]

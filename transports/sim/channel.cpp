@@ -120,13 +120,14 @@ void Endpoint::end_receives(Channel& channel, tutti_status_t status) {
 
 // ---- messages: the sending end ----
 
-tutti_status_t Endpoint::post_send(Channel& channel, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
+tutti_status_t Endpoint::post_send(Channel& channel, const void* data, uint64_t bytes, uint32_t mark, tutti_tp_op_t* op) {
   if (!is(channel, TUTTI_TP_SEND, false)) return TUTTI_ERR_ARGUMENT;
   if (gone(channel.peer)) return peers[channel.peer].gone_status;
   if (world->spurious(*this)) return TUTTI_TP_AGAIN;
   *op = tutti_tp_op_t{};
   const auto message = std::make_shared<Message>();
   message->bytes = bytes;
+  message->mark = mark;
   message->data = static_cast<const std::byte*>(data);
   Pipe& pipe = *channel.pipe;
   if (pipe.unbuffered.empty() && buffer(pipe, *message, false)) {
@@ -231,6 +232,7 @@ void Endpoint::take(Channel& channel, const MessagePtr& message, tutti_tp_op_t* 
   const uint64_t count = std::min(message->bytes, capacity);
   if (count > 0) std::memcpy(op->plugin[0], message->data, count);
   op->bytes = message->bytes;
+  op->mark = message->mark;
   finish(op, message->bytes > capacity ? TUTTI_ERR_TRUNCATED : TUTTI_OK);
   ++messages_received;
   bytes_received += message->bytes;
@@ -288,12 +290,13 @@ tutti_status_t Endpoint::reserve(Channel& channel, uint64_t bytes, void** slot) 
   return TUTTI_OK;
 }
 
-tutti_status_t Endpoint::commit(Channel& channel, uint64_t bytes) {
+tutti_status_t Endpoint::commit(Channel& channel, uint64_t bytes, uint32_t mark) {
   if (!is(channel, TUTTI_TP_SEND, true) || !channel.held || bytes > channel.reserved_bytes) return TUTTI_ERR_ARGUMENT;
   channel.held = false;
   if (gone(channel.peer)) return peers[channel.peer].gone_status;
   const auto message = std::make_shared<Message>();
   message->bytes = bytes;
+  message->mark = mark;
   message->slot = channel.reserved_slot;
   message->data = channel.pipe->memory + stride(world->options.slot_bytes) * channel.reserved_slot;
   ++messages_sent;
@@ -302,7 +305,7 @@ tutti_status_t Endpoint::commit(Channel& channel, uint64_t bytes) {
   return TUTTI_OK;
 }
 
-tutti_status_t Endpoint::peek(Channel& channel, const void** slot, uint64_t* bytes) {
+tutti_status_t Endpoint::peek(Channel& channel, const void** slot, uint64_t* bytes, uint32_t* mark) {
   if (!is(channel, TUTTI_TP_RECV, true)) return TUTTI_ERR_ARGUMENT;
   const std::deque<MessagePtr>& arrived = channel.pipe->arrived;
   if (arrived.empty()) {
@@ -314,6 +317,7 @@ tutti_status_t Endpoint::peek(Channel& channel, const void** slot, uint64_t* byt
   channel.held = true;
   *slot = arrived.front()->data;
   *bytes = arrived.front()->bytes;
+  *mark = arrived.front()->mark;
   return TUTTI_OK;
 }
 

@@ -56,11 +56,11 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
 
   tutti_status_t channel_open(uint32_t peer, uint64_t id, int direction, int slots, Channel** channel);
   void channel_close(Channel* channel);
-  tutti_status_t post_send(Channel& channel, const void* data, uint64_t bytes, tutti_tp_op_t* op);
+  tutti_status_t post_send(Channel& channel, const void* data, uint64_t bytes, uint32_t mark, tutti_tp_op_t* op);
   tutti_status_t post_recv(Channel& channel, void* data, uint64_t capacity, tutti_tp_op_t* op);
   tutti_status_t reserve(Channel& channel, uint64_t bytes, void** slot);
-  tutti_status_t commit(Channel& channel, uint64_t bytes);
-  tutti_status_t peek(Channel& channel, const void** slot, uint64_t* bytes);
+  tutti_status_t commit(Channel& channel, uint64_t bytes, uint32_t mark);
+  tutti_status_t peek(Channel& channel, const void** slot, uint64_t* bytes, uint32_t* mark);
   tutti_status_t release(Channel& channel);
 
   /// The callbacks are for the caller to make, once it has let go of the mutex.

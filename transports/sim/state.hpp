@@ -29,6 +29,7 @@ using Action = std::function<void()>;
 /// A message of a channel from its post until it was received.
 struct Message {
   uint64_t bytes = 0;
+  uint32_t mark = 0;
   const std::byte* data = nullptr;  ///< in the sender's memory, in `copy`, or in a slot
   std::vector<std::byte> copy;
   tutti_tp_op_t* op = nullptr;  ///< the sender's, while the message is not buffered

@@ -117,8 +117,8 @@ void table_channel_close(tutti_tp_channel_t* channel) {
   });
 }
 
-tutti_status_t table_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
-  return on(channel, [&](Endpoint& endpoint) { return endpoint.post_send(*of(channel), data, bytes, op); });
+tutti_status_t table_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, uint32_t mark, tutti_tp_op_t* op) {
+  return on(channel, [&](Endpoint& endpoint) { return endpoint.post_send(*of(channel), data, bytes, mark, op); });
 }
 
 tutti_status_t table_post_recv(tutti_tp_channel_t* channel, void* data, uint64_t capacity, tutti_tp_op_t* op) {
@@ -129,12 +129,12 @@ tutti_status_t table_slot_reserve(tutti_tp_channel_t* channel, uint64_t bytes, v
   return on(channel, [&](Endpoint& endpoint) { return endpoint.reserve(*of(channel), bytes, slot); });
 }
 
-tutti_status_t table_slot_commit(tutti_tp_channel_t* channel, uint64_t bytes) {
-  return on(channel, [&](Endpoint& endpoint) { return endpoint.commit(*of(channel), bytes); });
+tutti_status_t table_slot_commit(tutti_tp_channel_t* channel, uint64_t bytes, uint32_t mark) {
+  return on(channel, [&](Endpoint& endpoint) { return endpoint.commit(*of(channel), bytes, mark); });
 }
 
-tutti_status_t table_slot_peek(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes) {
-  return on(channel, [&](Endpoint& endpoint) { return endpoint.peek(*of(channel), slot, bytes); });
+tutti_status_t table_slot_peek(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes, uint32_t* mark) {
+  return on(channel, [&](Endpoint& endpoint) { return endpoint.peek(*of(channel), slot, bytes, mark); });
 }
 
 tutti_status_t table_slot_release(tutti_tp_channel_t* channel) {

@@ -16,9 +16,10 @@ void Inbound::consume(std::uint64_t total, bool more_to_come) {
   urgent_ = urgent_ || more_to_come;
 }
 
-void Inbound::complete(tutti_tp_op_t* op, std::uint64_t total) {
+void Inbound::complete(tutti_tp_op_t* op, std::uint64_t total, std::uint32_t mark) {
   const auto capacity = reinterpret_cast<std::uintptr_t>(op->plugin[2]);
   op->bytes = total;
+  op->mark = mark;
   ++messages_;
   --waiting_;
   finish(op, total > capacity ? TUTTI_ERR_TRUNCATED : TUTTI_OK);
@@ -72,11 +73,12 @@ const char* Inbound::begin_message(const FrameHeader& header) {
   } else {
     mode_ = Mode::kBuffered;
     bytes_.reserve(header.length);
-    records_.push_back({header.value, 0});
+    records_.push_back({header.value, header.mark});
   }
   outstanding_ -= charge;
   arriving_ = true;
   total_ = header.value;
+  mark_ = header.mark;
   begun_ = arrived_ = 0;
   return nullptr;
 }
@@ -92,15 +94,13 @@ Target Inbound::target() {
 
 void Inbound::advance(std::uint64_t bytes) {
   arrived_ += bytes;
-  if (mode_ != Mode::kBuffered) return;
-  bytes_.wrote(bytes);
-  records_.back().buffered += bytes;
+  if (mode_ == Mode::kBuffered) bytes_.wrote(bytes);
 }
 
 void Inbound::end_frame() {
   if (!arriving_ || arrived_ < total_) return;
   arriving_ = false;
-  if (mode_ == Mode::kPosted) complete(std::exchange(op_, nullptr), total_);
+  if (mode_ == Mode::kPosted) complete(std::exchange(op_, nullptr), total_, mark_);
 }
 
 const char* Inbound::end(bool aborted) {
@@ -110,7 +110,7 @@ const char* Inbound::end(bool aborted) {
       --waiting_;
       finish(std::exchange(op_, nullptr), TUTTI_ERR_ABORTED);
     } else if (mode_ == Mode::kBuffered) {
-      bytes_.drop_newest(records_.back().buffered);
+      bytes_.drop_newest(arrived_);
       records_.pop_back();
     }
     arriving_ = false;
@@ -129,13 +129,14 @@ void Inbound::post(tutti_tp_op_t* op) {
   if (records_.empty()) return posted_.push(op);
   const Record record = records_.front();
   const bool partial = arriving_ && records_.size() == 1;
+  const std::uint64_t buffered = partial ? arrived_ : record.total;
   const std::uint64_t capacity = reinterpret_cast<std::uintptr_t>(op->plugin[2]);
-  const std::uint64_t take = std::min(record.buffered, capacity);
+  const std::uint64_t take = std::min(buffered, capacity);
   if (take > 0) bytes_.read(static_cast<std::uint8_t*>(op->plugin[1]), take);
-  bytes_.drop(record.buffered - take);
+  bytes_.drop(buffered - take);
   records_.pop_front();
   if (started_) consume(record.total, partial && begun_ < total_);
-  if (!partial) return complete(op, record.total);
+  if (!partial) return complete(op, record.total, record.mark);
   mode_ = Mode::kPosted;
   op_ = op;
 }
@@ -195,6 +196,7 @@ Outbound::Piece Outbound::next() {
   piece.header.channel = id;
   piece.header.value = started_ ? offset_ : op->bytes;
   piece.header.stream = stream_;
+  piece.header.mark = started_ ? 0 : op->mark;
   piece.payload = static_cast<const std::uint8_t*>(op->plugin[1]) + offset_;
   piece.op = op;
   credit_ -= charge + length;

@@ -20,7 +20,7 @@ struct Channel {
 };
 
 /// Posted operations in order, chained through their plugin words. Words: 0 next, 1 memory, 2 receive: its capacity.
-/// A send keeps its length in op->bytes.
+/// A send keeps its length in op->bytes and its mark in op->mark.
 class OpQueue {
  public:
   bool empty() const { return head_ == nullptr; }
@@ -91,14 +91,14 @@ class Inbound : public Channel {
 
  private:
   enum class Mode : std::uint8_t { kPosted, kBuffered, kDiscarded };
-  struct Record {
+  struct Record {  // of a buffered message; only the last may still be arriving
     std::uint64_t total;
-    std::uint64_t buffered;
+    std::uint32_t mark;
   };
 
   bool records_empty() const { return records_.empty(); }
   void consume(std::uint64_t total, bool more_to_come);
-  void complete(tutti_tp_op_t* op, std::uint64_t total);
+  void complete(tutti_tp_op_t* op, std::uint64_t total, std::uint32_t mark);
   const char* begin_message(const FrameHeader& header);
   void forget_stream();
 
@@ -112,6 +112,7 @@ class Inbound : public Channel {
   bool arriving_ = false;      ///< between two frames of a message, or within one
   Mode mode_ = Mode::kBuffered;
   std::uint32_t stream_ = 0;
+  std::uint32_t mark_ = 0;       ///< of the message that arrives
   std::uint32_t drop_ends_ = 0;  ///< uses closed here of which the sender's end has not been seen yet
   std::uint32_t waiting_ = 0;
   std::uint64_t total_ = 0;

@@ -17,6 +17,7 @@ void encode_header(const FrameHeader& header, std::uint8_t out[kHeaderBytes]) {
   store_le(out + 8, header.channel);
   store_le(out + 16, header.value);
   store_le(out + 24, header.stream);
+  store_le(out + 28, header.mark);
 }
 
 const char* decode_header(const std::uint8_t in[kHeaderBytes], FrameHeader* header) {
@@ -26,13 +27,16 @@ const char* decode_header(const std::uint8_t in[kHeaderBytes], FrameHeader* head
   header->channel = load_le<std::uint64_t>(in + 8);
   header->value = load_le<std::uint64_t>(in + 16);
   header->stream = load_le<std::uint32_t>(in + 24);
-  if (in[2] != 0 || in[3] != 0 || load_le<std::uint32_t>(in + 28) != 0) return "reserved bytes of a frame are not zero";
+  header->mark = load_le<std::uint32_t>(in + 28);
+  if (in[2] != 0 || in[3] != 0) return "reserved bytes of a frame are not zero";
   if (header->flags > 1) return "unknown frame flag";
+  const bool begins = header->type == FrameType::kData && header->flags == kFlagFirst;
+  if (header->mark != 0 && !begins) return "a mark in a frame that begins no message";
   switch (header->type) {
     case FrameType::kData:
       if (header->length > kMaxFrameBytes) return "data frame too long";
       if (header->value > kMaxMessageBytes) return "message too long";
-      if (header->flags == kFlagFirst) return header->length > header->value ? "frame longer than its message" : nullptr;
+      if (begins) return header->length > header->value ? "frame longer than its message" : nullptr;
       return header->length == 0 ? "empty continuation of a message" : nullptr;
     case FrameType::kNotice:
       return header->length > TUTTI_TP_NOTICE_MAX_BYTES ? "notice too long" : nullptr;

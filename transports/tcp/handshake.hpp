@@ -18,7 +18,7 @@
 ///   connector -> acceptor  confirmation: the connector has seen the verdict; only now may the acceptor send
 namespace tutti::tcp {
 
-inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::uint16_t kProtocolVersion = 2;
 inline constexpr std::size_t kNonceBytes = 16;
 inline constexpr std::size_t kMacBytes = 32;
 using Incarnation = std::array<std::uint8_t, 16>;

@@ -238,12 +238,13 @@ void Link::review(Outbound& channel) {
 
 void Link::update_interest() { endpoint_.set_hot(*this, state_ == LinkState::kUp && waiting_ + starved_ > 0); }
 
-tutti_status_t Link::post_send(Outbound& channel, const void* data, std::uint64_t bytes, tutti_tp_op_t* op) {
+tutti_status_t Link::post_send(Outbound& channel, const void* data, std::uint64_t bytes, std::uint32_t mark, tutti_tp_op_t* op) {
   if (bytes > kMaxMessageBytes) return TUTTI_ERR_SIZE;
   if (state_ == LinkState::kLeft || state_ == LinkState::kFailed) return gone_status_;
   op->done = 0;
   op->status = TUTTI_OK;
   op->bytes = bytes;
+  op->mark = mark;
   op->plugin[1] = const_cast<void*>(data);
   channel.post(op);
   if (state_ == LinkState::kDown) {

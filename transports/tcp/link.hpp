@@ -37,7 +37,7 @@ class Link final : public Pollable, private FrameSink {
 
   tutti_status_t open_channel(std::uint64_t id, int direction, Channel** channel);
   void close_channel(Channel* channel);
-  tutti_status_t post_send(Outbound& channel, const void* data, std::uint64_t bytes, tutti_tp_op_t* op);
+  tutti_status_t post_send(Outbound& channel, const void* data, std::uint64_t bytes, std::uint32_t mark, tutti_tp_op_t* op);
   tutti_status_t post_recv(Inbound& channel, void* data, std::uint64_t capacity, tutti_tp_op_t* op);
   tutti_status_t notify(const void* notice, std::size_t bytes);
 

@@ -110,10 +110,11 @@ tutti_status_t guarded_on(Link* link, tutti_status_t status) {
   return status;
 }
 
-tutti_status_t table_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
+tutti_status_t table_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, uint32_t mark, tutti_tp_op_t* op) {
   if (of(channel)->direction != TUTTI_TP_SEND) return TUTTI_ERR_ARGUMENT;
-  return guarded_on(of(channel)->link,
-                    guarded([&] { return of(channel)->link->post_send(*static_cast<Outbound*>(of(channel)), data, bytes, op); }));
+  return guarded_on(of(channel)->link, guarded([&] {
+                      return of(channel)->link->post_send(*static_cast<Outbound*>(of(channel)), data, bytes, mark, op);
+                    }));
 }
 
 tutti_status_t table_post_recv(tutti_tp_channel_t* channel, void* data, uint64_t capacity, tutti_tp_op_t* op) {

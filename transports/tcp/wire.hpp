@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kMinWindowBytes = 4096;
 inline constexpr std::uint64_t kMaxWindowBytes = std::uint64_t{1} << 40;
 
 enum class FrameType : std::uint8_t {
-  kData = 1,    ///< part of a message; kFlagFirst: value is the message's length, else its offset
+  kData = 1,    ///< part of a message; kFlagFirst: value is the message's length, and it has the mark; else value is its offset
   kCredit = 2,  ///< value more bytes may be sent on the channel
   kEnd = 3,     ///< the sender closed the channel; kFlagAborted: the message under way never completes
   kNotice = 4,  ///< payload is for host->notified
@@ -35,6 +35,7 @@ struct FrameHeader {
   std::uint64_t channel = 0;
   std::uint64_t value = 0;
   std::uint32_t stream = 0;   ///< distinguishes the uses of one channel id, so that late credit is not given to the next
+  std::uint32_t mark = 0;     ///< of the message; 0 in all frames but its first
 };
 
 template <class T>

@@ -29,7 +29,12 @@
  *   slots     the sender writes into memory of the transport (reserve, fill, commit) and the receiver reads it in place
  *             (peek, read, release): shared memory without an extra copy. At least TUTTI_TP_MIN_SLOTS messages of
  *             link.slot_bytes fit into a channel before reserve says AGAIN.
- * A channel is used in one of the two ways, the same at both ends; both ends derive which from the link's caps. */
+ * A channel is used in one of the two ways, the same at both ends; both ends derive which from the link's caps.
+ *
+ * Marks. With every message goes a 32-bit number, its mark, which the sender chooses and the receiver is given together with the
+ * length, whatever the length is. The transport attaches no meaning to it. The host compares it with the one it expects, so that
+ * two ranks whose calls differ see that at the first message between them. It must cost no message, no packet and no cache line
+ * of its own: a slot's descriptor, a frame's header, the immediate data or the tag of an RDMA operation have room for it. */
 
 #ifndef TUTTI_TRANSPORT_H
 #define TUTTI_TRANSPORT_H
@@ -116,7 +121,9 @@ typedef struct tutti_tp_op {
   uint32_t done;   /* set to 1 by the plugin, from within a call on the endpoint */
   int32_t status;  /* of tutti.h; valid when done */
   uint64_t bytes;  /* receive: the message's length, which on TUTTI_ERR_TRUNCATED exceeds the buffer; valid when done */
-  void* plugin[6]; /* the plugin's, from post to done */
+  uint32_t mark;   /* receive: the message's mark; valid when done with TUTTI_OK or TUTTI_ERR_TRUNCATED */
+  uint32_t reserved;
+  void* plugin[5]; /* the plugin's, from post to done; so are, for a send, bytes and mark */
 } tutti_tp_op_t;
 
 enum { TUTTI_TP_SEND = 0, TUTTI_TP_RECV = 1 };
@@ -159,15 +166,16 @@ typedef struct tutti_tp_table {
   void (*channel_close)(tutti_tp_channel_t* channel);
 
   /* ---- messages. TUTTI_OK: posted (op->done may be 1 already). AGAIN: not posted. bytes may be 0. Any number may be posted. */
-  tutti_status_t (*post_send)(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, tutti_tp_op_t* op);
+  tutti_status_t (*post_send)(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, uint32_t mark,
+                              tutti_tp_op_t* op);
   tutti_status_t (*post_recv)(tutti_tp_channel_t* channel, void* data, uint64_t capacity, tutti_tp_op_t* op);
 
   /* ---- slots. reserve gives room for the next message (the same one until commit), commit publishes its first `bytes`
-   * bytes; the payload may be 0 bytes. peek gives the next message (the same until release) and its length. Slot memory is
-   * aligned to 64 bytes. */
+   * bytes with its mark; the payload may be 0 bytes. peek gives the next message (the same until release), its length and its
+   * mark. Slot memory is aligned to 64 bytes. */
   tutti_status_t (*slot_reserve)(tutti_tp_channel_t* channel, uint64_t bytes, void** slot);
-  tutti_status_t (*slot_commit)(tutti_tp_channel_t* channel, uint64_t bytes);
-  tutti_status_t (*slot_peek)(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes);
+  tutti_status_t (*slot_commit)(tutti_tp_channel_t* channel, uint64_t bytes, uint32_t mark);
+  tutti_status_t (*slot_peek)(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes, uint32_t* mark);
   tutti_status_t (*slot_release)(tutti_tp_channel_t* channel);
 
   /* ---- notices: small, rare, reliable and unordered with channels; reach the peer's host->notified even when nothing is

@@ -44,12 +44,13 @@ static void complete(struct tutti_tp_channel* channel, tutti_tp_op_t* op, tutti_
   queue_wake(channel->endpoint);
 }
 
-static void receive(struct tutti_tp_channel* receiver, tutti_tp_op_t* op, const void* data, uint64_t bytes,
+static void receive(struct tutti_tp_channel* receiver, tutti_tp_op_t* op, const void* data, uint64_t bytes, uint32_t mark,
                     const struct tutti_tp_endpoint* caller) {
   const uint64_t capacity = (uint64_t)(uintptr_t)op->plugin[2];
   const uint64_t count = bytes < capacity ? bytes : capacity;
   if (count > 0) memcpy(op->plugin[1], data, count);
   op->bytes = bytes;
+  op->mark = mark;
   complete(receiver, op, bytes > capacity ? TUTTI_ERR_TRUNCATED : TUTTI_OK, caller);
 }
 
@@ -64,7 +65,7 @@ void queue_match(struct pipe* pipe, struct tutti_tp_endpoint* caller) {
   if (receiver == NULL) return;
   while (receiver->posted.first != NULL && pipe->first_left != NULL) {
     struct leftover* left = pipe->first_left;
-    receive(receiver, queue_pop(&receiver->posted), left->data, left->bytes, caller);
+    receive(receiver, queue_pop(&receiver->posted), left->data, left->bytes, left->mark, caller);
     pipe->first_left = left->next;
     if (left->next == NULL) pipe->last_left = &pipe->first_left;
     free(left);
@@ -72,7 +73,7 @@ void queue_match(struct pipe* pipe, struct tutti_tp_endpoint* caller) {
   while (receiver->posted.first != NULL && sender != NULL && sender->posted.first != NULL) {
     tutti_tp_op_t* op = queue_pop(&sender->posted);
     ++sender->endpoint->messages;
-    receive(receiver, queue_pop(&receiver->posted), op->plugin[1], op->bytes, caller);
+    receive(receiver, queue_pop(&receiver->posted), op->plugin[1], op->bytes, op->mark, caller);
     complete(sender, op, TUTTI_OK, caller);
   }
 }
@@ -103,6 +104,7 @@ void queue_leave_behind(struct tutti_tp_channel* channel) {
     }
     left->next = NULL;
     left->bytes = op->bytes;
+    left->mark = op->mark;
     if (op->bytes > 0) memcpy(left->data, op->plugin[1], op->bytes);
     *channel->pipe->last_left = left;
     channel->pipe->last_left = &left->next;
@@ -214,13 +216,15 @@ void queue_channel_close(tutti_tp_channel_t* channel) {
 
 /* ---- posts ---- */
 
-tutti_status_t queue_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
+tutti_status_t queue_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, uint32_t mark,
+                               tutti_tp_op_t* op) {
   if (channel->direction != TUTTI_TP_SEND) return TUTTI_ERR_ARGUMENT;
   pthread_mutex_lock(&queue_mutex);
   const bool open = channel->endpoint->peers[channel->peer].state == LINK_OPEN;
   if (open) {
     memset(op, 0, sizeof *op);
     op->bytes = bytes;
+    op->mark = mark;
     op->plugin[1] = (void*)(uintptr_t)data;
     queue_push(&channel->posted, op);
     queue_match(channel->pipe, channel->endpoint);

@@ -23,6 +23,7 @@ struct ops {
 struct leftover {
   struct leftover* next;
   uint64_t bytes;
+  uint32_t mark;
   unsigned char data[];
 };
 
@@ -90,7 +91,8 @@ void queue_channel_close(tutti_tp_channel_t* channel);
 void queue_leave_behind(struct tutti_tp_channel* channel);
 void queue_drop_left(struct pipe* pipe);
 void queue_drop_pipes(struct tutti_tp_endpoint* endpoint);
-tutti_status_t queue_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, tutti_tp_op_t* op);
+tutti_status_t queue_post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, uint32_t mark,
+                               tutti_tp_op_t* op);
 tutti_status_t queue_post_recv(tutti_tp_channel_t* channel, void* data, uint64_t capacity, tutti_tp_op_t* op);
 
 #endif

@@ -34,19 +34,19 @@ void channel_close(tutti_tp_channel_t* handle) {
   delete channel;
 }
 
-tutti_status_t post_send(tutti_tp_channel_t* handle, const void* data, uint64_t bytes, tutti_tp_op_t* op) {
+tutti_status_t post_send(tutti_tp_channel_t* handle, const void* data, uint64_t bytes, uint32_t mark, tutti_tp_op_t* op) {
   Channel* channel = of(handle);
   Endpoint& endpoint = *channel->endpoint;
   if (!endpoint.gone[channel->peer] && again(*channel)) return TUTTI_TP_AGAIN;
   const uint64_t now_ns = endpoint.now_ns();
   const uint64_t due_ns = endpoint.due_ns();
   if (channel->held.empty() && (due_ns <= now_ns || endpoint.gone[channel->peer])) {
-    const tutti_status_t status = endpoint.under().post_send(channel->inner, data, bytes, op);
+    const tutti_status_t status = endpoint.under().post_send(channel->inner, data, bytes, mark, op);
     if (status == TUTTI_OK) endpoint.count(channel->peer);
     return status;
   }
   *op = tutti_tp_op_t{};
-  channel->held.push_back({op, data, bytes, due_ns});
+  channel->held.push_back({op, data, bytes, mark, due_ns});
   return TUTTI_OK;
 }
 
@@ -64,21 +64,22 @@ tutti_status_t slot_reserve(tutti_tp_channel_t* handle, uint64_t bytes, void** s
   return status;
 }
 
-tutti_status_t slot_commit(tutti_tp_channel_t* handle, uint64_t bytes) {
+tutti_status_t slot_commit(tutti_tp_channel_t* handle, uint64_t bytes, uint32_t mark) {
   Channel* channel = of(handle);
-  const tutti_status_t status = channel->endpoint->under().slot_commit(channel->inner, bytes);
+  const tutti_status_t status = channel->endpoint->under().slot_commit(channel->inner, bytes, mark);
   if (status != TUTTI_OK) return status;
   channel->reserved = false;
   channel->endpoint->count(channel->peer);
   return TUTTI_OK;
 }
 
-tutti_status_t slot_peek(tutti_tp_channel_t* handle, const void** slot, uint64_t* bytes) {
+tutti_status_t slot_peek(tutti_tp_channel_t* handle, const void** slot, uint64_t* bytes, uint32_t* mark) {
   Channel* channel = of(handle);
   Endpoint& endpoint = *channel->endpoint;
   const void* found = nullptr;
   uint64_t length = 0;
-  const tutti_status_t status = endpoint.under().slot_peek(channel->inner, &found, &length);
+  uint32_t found_mark = 0;
+  const tutti_status_t status = endpoint.under().slot_peek(channel->inner, &found, &length, &found_mark);
   if (status != TUTTI_OK) return status;
   if (!channel->seen) {
     channel->seen = true;
@@ -87,6 +88,7 @@ tutti_status_t slot_peek(tutti_tp_channel_t* handle, const void** slot, uint64_t
   if (channel->due_ns > endpoint.now_ns()) return TUTTI_TP_AGAIN;
   *slot = found;
   *bytes = length;
+  *mark = found_mark;
   return TUTTI_OK;
 }
 

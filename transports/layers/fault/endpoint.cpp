@@ -91,7 +91,7 @@ uint32_t Endpoint::release_held(bool all) {
   for (Channel* channel : channels) {
     while (!channel->held.empty() && (all || channel->held.front().due_ns <= now_ns())) {
       const Channel::Held one = channel->held.front();
-      const tutti_status_t status = under().post_send(channel->inner, one.data, one.bytes, one.op);
+      const tutti_status_t status = under().post_send(channel->inner, one.data, one.bytes, one.mark, one.op);
       if (status == TUTTI_TP_AGAIN) break;
       channel->held.pop_front();
       ++events;

@@ -18,6 +18,7 @@ struct Channel {
     tutti_tp_op_t* op;
     const void* data;
     uint64_t bytes;
+    uint32_t mark;
     uint64_t due_ns;
   };
   Endpoint* endpoint = nullptr;
@@ -69,11 +70,11 @@ inline Channel* of(tutti_tp_channel_t* handle) { return reinterpret_cast<Channel
 tutti_status_t channel_open(tutti_tp_endpoint_t* endpoint, uint32_t peer, uint64_t id, int direction, int slots,
                             tutti_tp_channel_t** channel);
 void channel_close(tutti_tp_channel_t* channel);
-tutti_status_t post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, tutti_tp_op_t* op);
+tutti_status_t post_send(tutti_tp_channel_t* channel, const void* data, uint64_t bytes, uint32_t mark, tutti_tp_op_t* op);
 tutti_status_t post_recv(tutti_tp_channel_t* channel, void* data, uint64_t capacity, tutti_tp_op_t* op);
 tutti_status_t slot_reserve(tutti_tp_channel_t* channel, uint64_t bytes, void** slot);
-tutti_status_t slot_commit(tutti_tp_channel_t* channel, uint64_t bytes);
-tutti_status_t slot_peek(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes);
+tutti_status_t slot_commit(tutti_tp_channel_t* channel, uint64_t bytes, uint32_t mark);
+tutti_status_t slot_peek(tutti_tp_channel_t* channel, const void** slot, uint64_t* bytes, uint32_t* mark);
 tutti_status_t slot_release(tutti_tp_channel_t* channel);
 void fill_endpoint_functions(tutti_tp_table_t& table);
 

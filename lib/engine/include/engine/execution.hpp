@@ -54,6 +54,7 @@ class Execution {
   StepResult settle(Ticket& ticket);
   StepResult fail(Status status, uint32_t culprit = UINT32_MAX);
   StepResult link_failed(tutti_status_t status, const ChannelHandle& channel);
+  StepResult wrong_mark(uint32_t peer);
   StepResult wrong_length(uint64_t got_bytes, uint64_t wanted_bytes, uint32_t peer);
   bool drained();
   uint64_t chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;

@@ -52,6 +52,7 @@ struct Bindings {
   void* output = nullptr;
   uint64_t count = 0;
   uint32_t element_bytes = 1;
+  uint32_t mark = 0;  ///< goes with every message and is expected with every message: equal where calls are the same
   FoldFunction fold = nullptr;         ///< may be null when the program folds nothing
   const void* fold_context = nullptr;  ///< handed to `fold`: an operation that the caller defined
   uint64_t divisor = 1;                ///< applied by finalizing steps

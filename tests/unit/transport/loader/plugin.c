@@ -28,8 +28,8 @@ static tutti_status_t fail_channel_open(tutti_tp_endpoint_t* a, uint32_t b, uint
   return (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, TUTTI_ERR_SYSTEM;
 }
 static void ignore_channel(tutti_tp_channel_t* a) { (void)a; }
-static tutti_status_t fail_send(tutti_tp_channel_t* a, const void* b, uint64_t c, tutti_tp_op_t* d) {
-  return (void)a, (void)b, (void)c, (void)d, TUTTI_ERR_SYSTEM;
+static tutti_status_t fail_send(tutti_tp_channel_t* a, const void* b, uint64_t c, uint32_t d, tutti_tp_op_t* e) {
+  return (void)a, (void)b, (void)c, (void)d, (void)e, TUTTI_ERR_SYSTEM;
 }
 #ifndef FAULT_MISSING_FUNCTION
 static tutti_status_t fail_recv(tutti_tp_channel_t* a, void* b, uint64_t c, tutti_tp_op_t* d) {

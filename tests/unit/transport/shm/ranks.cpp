@@ -181,15 +181,16 @@ bool Rank::send(tutti_tp_channel_t* channel, const std::string& message, bool sl
   };
   if (!(sleep ? sleep_until(reserved) : until(reserved)) || status != TUTTI_OK) return false;
   std::copy(message.begin(), message.end(), static_cast<char*>(slot));
-  return tp().slot_commit(channel, message.size()) == TUTTI_OK;
+  return tp().slot_commit(channel, message.size(), 0) == TUTTI_OK;
 }
 
 std::string Rank::receive(tutti_tp_channel_t* channel, bool sleep) {
   const void* slot = nullptr;
   uint64_t bytes = 0;
+  uint32_t mark = 0;
   tutti_status_t status = TUTTI_TP_AGAIN;
   const auto peeked = [&] {
-    status = tp().slot_peek(channel, &slot, &bytes);
+    status = tp().slot_peek(channel, &slot, &bytes, &mark);
     return status != TUTTI_TP_AGAIN;
   };
   if (!(sleep ? sleep_until(peeked) : until(peeked))) return "timeout";

@@ -23,7 +23,8 @@ bool readable(Rank& rank) {
 tutti_status_t peek(tutti_tp_channel_t* channel) {
   const void* slot = nullptr;
   uint64_t bytes = 0;
-  return tp().slot_peek(channel, &slot, &bytes);
+  uint32_t mark = 0;
+  return tp().slot_peek(channel, &slot, &bytes, &mark);
 }
 
 tutti_status_t reserve(tutti_tp_channel_t* channel, uint64_t bytes) {
@@ -83,13 +84,17 @@ TEST_CASE("channel: slots are aligned, stay the same until used, and are refused
     REQUIRE(tp().slot_reserve(out, bytes, &again) == TUTTI_OK);
     CHECK(slot == again);
     CHECK(reinterpret_cast<uintptr_t>(slot) % 64 == 0);
-    CHECK(tp().slot_commit(out, bytes + 1) == TUTTI_ERR_ARGUMENT);
-    REQUIRE(tp().slot_commit(out, bytes) == TUTTI_OK);
+    CHECK(tp().slot_commit(out, bytes + 1, 0) == TUTTI_ERR_ARGUMENT);
+    const uint32_t sent_mark = ~static_cast<uint32_t>(bytes);
+    REQUIRE(tp().slot_commit(out, bytes, sent_mark) == TUTTI_OK);
     const void* seen = nullptr;
     const void* seen_again = nullptr;
     uint64_t length = 99;
-    REQUIRE(tp().slot_peek(in, &seen, &length) == TUTTI_OK);
-    REQUIRE(tp().slot_peek(in, &seen_again, &length) == TUTTI_OK);
+    uint32_t mark = 0;
+    REQUIRE(tp().slot_peek(in, &seen, &length, &mark) == TUTTI_OK);
+    CHECK(mark == sent_mark);
+    REQUIRE(tp().slot_peek(in, &seen_again, &length, &mark) == TUTTI_OK);
+    CHECK(mark == sent_mark);
     CHECK(seen == seen_again);
     CHECK(reinterpret_cast<uintptr_t>(seen) % 64 == 0);
     CHECK(length == bytes);
@@ -97,7 +102,7 @@ TEST_CASE("channel: slots are aligned, stay the same until used, and are refused
     CHECK(tp().slot_release(in) == TUTTI_ERR_ARGUMENT);
   }
   CHECK(reserve(out, 1025) == TUTTI_ERR_ARGUMENT);
-  CHECK(tp().slot_commit(out, 0) == TUTTI_ERR_ARGUMENT);
+  CHECK(tp().slot_commit(out, 0, 0) == TUTTI_ERR_ARGUMENT);
   CHECK(reserve(in, 1) == TUTTI_ERR_ARGUMENT);
   CHECK(peek(out) == TUTTI_ERR_ARGUMENT);
 }

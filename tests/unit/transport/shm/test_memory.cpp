@@ -48,12 +48,13 @@ struct Pair {
   tutti_status_t peek() {
     const void* slot = nullptr;
     uint64_t bytes = 0;
-    return receiver->peek(&slot, &bytes);
+    uint32_t mark = 0;
+    return receiver->peek(&slot, &bytes, &mark);
   }
   tutti_status_t send(uint64_t bytes) {
     void* slot = nullptr;
     const tutti_status_t status = sender->reserve(bytes, &slot);
-    return status == TUTTI_OK ? sender->commit(bytes) : status;
+    return status == TUTTI_OK ? sender->commit(bytes, 0) : status;
   }
   const RingKey key{1, false, 77};
   std::shared_ptr<Node> node = std::make_shared<Node>();
@@ -131,7 +132,7 @@ TEST_CASE("arena: used up, a channel cannot be opened, and those that are open g
   status = TUTTI_OK;
   for (int i = 0; i < 100 && status == TUTTI_OK; ++i) {
     status = Rank::tp().slot_reserve(open[0], 65536, &slot);
-    if (status == TUTTI_OK) status = Rank::tp().slot_commit(open[0], 65536);
+    if (status == TUTTI_OK) status = Rank::tp().slot_commit(open[0], 65536, 0);
   }
   CHECK(status != TUTTI_OK);
   // What is closed can be used again.
@@ -164,27 +165,27 @@ TEST_CASE("nonsense: lengths, places and numbers of messages are checked") {
   REQUIRE(pair.sender->open(pair.key).ok());
   REQUIRE(pair.send(8) == TUTTI_OK);
   SlotHead& head = pair.head(0);
-  SECTION("an inline message longer than the line") { head.length.store(kInlineBytes + 1); }
-  SECTION("a body longer than a slot") { head.length.store(kBodyFlag | 4097); }
+  SECTION("an inline message longer than the line") { head.label.store(kInlineBytes + 1); }
+  SECTION("a body longer than a slot") { head.label.store(kBodyFlag | 4097); }
   SECTION("a body outside of the arena") {
     const uint64_t offset = kArenaBytes - 64;
     std::memcpy(head.payload, &offset, sizeof offset);
-    head.length.store(kBodyFlag | 128);
+    head.label.store(kBodyFlag | 128);
   }
   SECTION("a body whose end overflows") {
     const uint64_t offset = ~uint64_t{63};
     std::memcpy(head.payload, &offset, sizeof offset);
-    head.length.store(kBodyFlag | 128);
+    head.label.store(kBodyFlag | 128);
   }
   SECTION("a body over the tables of all ranks") {
     const uint64_t offset = 64;
     std::memcpy(head.payload, &offset, sizeof offset);
-    head.length.store(kBodyFlag | 128);
+    head.label.store(kBodyFlag | 128);
   }
   SECTION("a body that is not aligned") {
     const uint64_t offset = kArenaBytes - 4095;
     std::memcpy(head.payload, &offset, sizeof offset);
-    head.length.store(kBodyFlag | 128);
+    head.label.store(kBodyFlag | 128);
   }
   SECTION("a message number from the future") { head.sequence.store(100); }
   CHECK(pair.peek() == TUTTI_ERR_PROTOCOL);
@@ -220,9 +221,9 @@ TEST_CASE("nonsense: seen through an endpoint, the link is cut on both sides") {
       auto* out = rank.channel(1, 1, TUTTI_TP_SEND);
       void* slot = nullptr;
       if (Rank::tp().slot_reserve(out, 8, &slot) != TUTTI_OK) return "reserve";
-      if (Rank::tp().slot_commit(out, 8) != TUTTI_OK) return "commit";
+      if (Rank::tp().slot_commit(out, 8, 0) != TUTTI_OK) return "commit";
       // The line of the slot begins with the payload.
-      static_cast<SlotHead*>(slot)->length.store(1000);
+      static_cast<SlotHead*>(slot)->label.store(1000);
       board.flags[0].store(1);
       if (!rank.until([&] { return !rank.host().gone.empty(); })) return "not told";
       return rank.host().gone[0].cause == TUTTI_TP_GONE_FAILED ? "" : "wrong cause";

@@ -216,7 +216,7 @@ TEST_CASE("a crash is a failure for the peers, and its memory is left alone", "[
   tutti_tp_op_t send{};
   tutti_tp_op_t receive{};
   auto out = std::make_unique<Bytes>(1000, uint8_t{7});
-  REQUIRE(tp().post_send(sender, out->data(), out->size(), &send) == TUTTI_OK);
+  REQUIRE(tp().post_send(sender, out->data(), out->size(), 0, &send) == TUTTI_OK);
   while (current->step()) {
   }
   current->crash(0);
@@ -228,7 +228,7 @@ TEST_CASE("a crash is a failure for the peers, and its memory is left alone", "[
   CHECK(receive.status == TUTTI_ERR_PEER_FAILED);
   CHECK(send.done == 0);
   CHECK(in == Bytes(1000));
-  CHECK(tp().post_send(sender, nullptr, 0, &send) == TUTTI_ERR_ABORTED);
+  CHECK(tp().post_send(sender, nullptr, 0, 0, &send) == TUTTI_ERR_ABORTED);
   CHECK(other.deliver(number(1)));
   CHECK(current->crashed(0));
   CHECK_FALSE(current->crashed(1));

@@ -11,6 +11,7 @@ namespace tutti::tcp {
 namespace {
 
 constexpr std::uint64_t kWindow = 8192;
+constexpr std::uint32_t kMark = 0xc0000000;
 
 struct Op {
   tutti_tp_op_t op{};
@@ -27,6 +28,7 @@ struct Bench {
     header.length = static_cast<std::uint32_t>(length);
     header.value = value;
     header.stream = stream;
+    if (first) header.mark = static_cast<std::uint32_t>(value) + kMark;
     if (const char* wrong = inbound.begin_frame(header); wrong != nullptr) return wrong;
     for (std::uint64_t left = length; left > 0;) {
       const Target target = inbound.target();
@@ -63,6 +65,7 @@ TEST_CASE("posted and buffered messages come in order, truncated where the buffe
   REQUIRE(bench.frame(10, 10) == nullptr);
   CHECK(early.op.done == 1);
   CHECK(early.memory[9] == 9);
+  CHECK(early.op.mark == 10 + kMark);
   REQUIRE(bench.frame(20, 20) == nullptr);
   REQUIRE(bench.frame(0, 0) == nullptr);
   REQUIRE(bench.frame(5, 5) == nullptr);
@@ -70,11 +73,13 @@ TEST_CASE("posted and buffered messages come in order, truncated where the buffe
   bench.post(late[0], 8);
   CHECK(late[0].op.status == TUTTI_ERR_TRUNCATED);
   CHECK(late[0].op.bytes == 20);
+  CHECK(late[0].op.mark == 20 + kMark);
   CHECK(late[0].memory[7] == 17);
   bench.post(late[1], 0);
   CHECK((late[1].op.done == 1 && late[1].op.status == TUTTI_OK && late[1].op.bytes == 0));
   bench.post(late[2], 100);
   CHECK((late[2].op.bytes == 5 && late[2].memory[0] == 30));
+  CHECK(late[2].op.mark == 5 + kMark);
 }
 
 TEST_CASE("a receive posted in the middle of a message takes what came and the rest") {
@@ -87,6 +92,7 @@ TEST_CASE("a receive posted in the middle of a message takes what came and the r
   REQUIRE(bench.frame(1500, 1000, false) == nullptr);
   REQUIRE(bench.frame(500, 2500, false) == nullptr);
   CHECK(op.op.done == 1);
+  CHECK(op.op.mark == 3000 + kMark);
   for (std::size_t i = 0; i < 3000; ++i) REQUIRE(op.memory[i] == static_cast<std::uint8_t>(i));
 }
 
@@ -168,17 +174,20 @@ TEST_CASE("an outbound channel sends as far as its credit goes") {
   std::vector<std::uint8_t> data(3 * kWindow);
   op.plugin[1] = data.data();
   op.bytes = data.size();
+  op.mark = kMark;
   out.post(&op);
   REQUIRE(out.sendable());
   Outbound::Piece piece = out.next();
   CHECK(piece.header.flags == kFlagFirst);
   CHECK(piece.header.length == kWindow - kMessageCharge);
+  CHECK(piece.header.mark == kMark);
   CHECK_FALSE(out.sendable());
   CHECK(out.add_credit(2, 1 << 20));  // of an earlier use
   CHECK_FALSE(out.sendable());
   CHECK(out.add_credit(3, 1 << 20));
   piece = out.next();
   CHECK(piece.header.value == kWindow - kMessageCharge);
+  CHECK(piece.header.mark == 0);
   CHECK(piece.last);
   CHECK(out.empty());
   CHECK_FALSE(out.add_credit(3, ~std::uint64_t{0}));

@@ -64,7 +64,7 @@ void exchange(Job& job, uint32_t a, uint32_t b, Pipe& pipe) {
   tutti_tp_op_t send{};
   tutti_tp_op_t receive{};
   REQUIRE(tp().post_recv(pipe.receiver, in, 8, &receive) == TUTTI_OK);
-  REQUIRE(tp().post_send(pipe.sender, "message", 8, &send) == TUTTI_OK);
+  REQUIRE(tp().post_send(pipe.sender, "message", 8, 0, &send) == TUTTI_OK);
   REQUIRE(job.until([&] { return receive.done && send.done; }));
   CHECK(std::string(in) == "message");
 }

@@ -42,7 +42,7 @@ TEST_CASE("messages of all lengths arrive in order over IPv4 and IPv6", "[tcp]")
       if (receive_first) receive_all();
       for (size_t i = 0; i < lengths.size(); ++i) {
         out.push_back(pattern(lengths[i], static_cast<uint32_t>(i)));
-        REQUIRE(tp().post_send(pipe.sender, out[i].data(), out[i].size(), &sends[i]) == TUTTI_OK);
+        REQUIRE(tp().post_send(pipe.sender, out[i].data(), out[i].size(), 0, &sends[i]) == TUTTI_OK);
       }
       if (!receive_first) {
         for (int i = 0; i < 200; ++i) job.progress();
@@ -67,13 +67,13 @@ TEST_CASE("a channel that nobody receives on holds up no other, and its memory s
   Pipe open(job, 0, 1, 2);
   const std::vector<uint8_t> big = pattern(8 << 20, 1);
   tutti_tp_op_t stuck{};
-  REQUIRE(tp().post_send(blocked.sender, big.data(), big.size(), &stuck) == TUTTI_OK);
+  REQUIRE(tp().post_send(blocked.sender, big.data(), big.size(), 0, &stuck) == TUTTI_OK);
   std::vector<uint8_t> in(1000);
   for (uint32_t i = 0; i < 500; ++i) {
     const std::vector<uint8_t> out = pattern(1000, i);
     tutti_tp_op_t send{};
     tutti_tp_op_t receive{};
-    REQUIRE(tp().post_send(open.sender, out.data(), out.size(), &send) == TUTTI_OK);
+    REQUIRE(tp().post_send(open.sender, out.data(), out.size(), 0, &send) == TUTTI_OK);
     REQUIRE(tp().post_recv(open.receiver, in.data(), in.size(), &receive) == TUTTI_OK);
     REQUIRE(job.until([&] { return done(receive) && done(send); }));
     REQUIRE(in == out);
@@ -101,7 +101,7 @@ TEST_CASE("many channels both ways at once", "[tcp]") {
   };
   std::vector<std::unique_ptr<Lane>> lanes;
   for (uint32_t i = 0; i < kChannels; ++i) lanes.push_back(std::make_unique<Lane>(job, i % 2, i));
-  for (auto& lane : lanes) REQUIRE(tp().post_send(lane->pipe.sender, lane->out.data(), kBytes, &lane->send) == TUTTI_OK);
+  for (auto& lane : lanes) REQUIRE(tp().post_send(lane->pipe.sender, lane->out.data(), kBytes, 0, &lane->send) == TUTTI_OK);
   for (auto lane = lanes.rbegin(); lane != lanes.rend(); ++lane) {
     REQUIRE(tp().post_recv((*lane)->pipe.receiver, (*lane)->in.data(), kBytes, &(*lane)->receive) == TUTTI_OK);
   }
@@ -118,7 +118,7 @@ TEST_CASE("a short receive buffer is never overrun", "[tcp]") {
   std::vector<uint8_t> in(1100, 0xee);
   tutti_tp_op_t sends[2] = {};
   tutti_tp_op_t receives[2] = {};
-  for (tutti_tp_op_t& op : sends) REQUIRE(tp().post_send(pipe.sender, out.data(), out.size(), &op) == TUTTI_OK);
+  for (tutti_tp_op_t& op : sends) REQUIRE(tp().post_send(pipe.sender, out.data(), out.size(), 0, &op) == TUTTI_OK);
   REQUIRE(tp().post_recv(pipe.receiver, in.data(), 1000, &receives[0]) == TUTTI_OK);
   REQUIRE(tp().post_recv(pipe.receiver, nullptr, 0, &receives[1]) == TUTTI_OK);
   REQUIRE(job.until([&] { return done(receives[1]) && done(sends[1]); }));
@@ -133,7 +133,7 @@ TEST_CASE("data and the end of a channel may come before the channel is opened h
   Job job;
   tutti_tp_channel_t* sender = job.channel(0, 1, 77, TUTTI_TP_SEND);
   tutti_tp_op_t send{};
-  REQUIRE(tp().post_send(sender, "early", 5, &send) == TUTTI_OK);
+  REQUIRE(tp().post_send(sender, "early", 5, 0, &send) == TUTTI_OK);
   REQUIRE(job.until([&] { return done(send); }));
   tp().channel_close(sender);
   for (int i = 0; i < 100; ++i) job.progress();
@@ -155,7 +155,7 @@ TEST_CASE("channels are closed in the middle of messages and their ids used agai
     std::vector<uint8_t> in(out.size());
     tutti_tp_op_t send{};
     tutti_tp_op_t receive{};
-    REQUIRE(tp().post_send(pipe.sender, out.data(), out.size(), &send) == TUTTI_OK);
+    REQUIRE(tp().post_send(pipe.sender, out.data(), out.size(), 0, &send) == TUTTI_OK);
     if (round % 3 != 0) REQUIRE(tp().post_recv(pipe.receiver, in.data(), in.size(), &receive) == TUTTI_OK);
     for (uint32_t i = 0; i < round % 5; ++i) job.progress();
     tp().channel_close(round % 2 == 0 ? pipe.sender : pipe.receiver);
@@ -170,7 +170,7 @@ TEST_CASE("channels are closed in the middle of messages and their ids used agai
     std::vector<uint8_t> got(100);
     send = receive = tutti_tp_op_t{};
     REQUIRE(tp().post_recv(next.receiver, got.data(), got.size(), &receive) == TUTTI_OK);
-    REQUIRE(tp().post_send(next.sender, small.data(), small.size(), &send) == TUTTI_OK);
+    REQUIRE(tp().post_send(next.sender, small.data(), small.size(), 0, &send) == TUTTI_OK);
     REQUIRE(job.until([&] { return done(receive) && done(send); }));
     REQUIRE(receive.status == TUTTI_OK);
     REQUIRE(got == small);
@@ -200,11 +200,11 @@ TEST_CASE("a cut ends everything here at once and is a failure there", "[tcp]") 
   tutti_tp_op_t send{};
   tutti_tp_op_t receive{};
   REQUIRE(tp().post_recv(pipe.receiver, big.data(), big.size(), &receive) == TUTTI_OK);
-  REQUIRE(tp().post_send(pipe.sender, big.data(), big.size(), &send) == TUTTI_OK);
+  REQUIRE(tp().post_send(pipe.sender, big.data(), big.size(), 0, &send) == TUTTI_OK);
   REQUIRE(job.connected(0, 1));
   tp().cut(job[0], 1);
   CHECK(send.status == TUTTI_ERR_PEER_FAILED);
-  CHECK(tp().post_send(pipe.sender, big.data(), 1, &send) == TUTTI_ERR_PEER_FAILED);
+  CHECK(tp().post_send(pipe.sender, big.data(), 1, 0, &send) == TUTTI_ERR_PEER_FAILED);
   CHECK(tp().connect(job[0], 1) == TUTTI_ERR_PEER_FAILED);
   REQUIRE(job.until([&] { return !job.host(1).gone.empty(); }));
   CHECK(job.host(1).gone[0].cause == TUTTI_TP_GONE_FAILED);
@@ -218,12 +218,12 @@ TEST_CASE("what was sent before an orderly end is delivered after it", "[tcp]") 
   REQUIRE(job.connected(0, 1));
   const std::vector<uint8_t> out = pattern(100'000, 3);
   tutti_tp_op_t send{};
-  REQUIRE(tp().post_send(pipe.sender, out.data(), out.size(), &send) == TUTTI_OK);
+  REQUIRE(tp().post_send(pipe.sender, out.data(), out.size(), 0, &send) == TUTTI_OK);
   REQUIRE(done(send));
   // Rank 1 has bytes under way to rank 0, which is not going to read them: they must not turn the end into a reset.
   Pipe back(job, 1, 0, 2);
   tutti_tp_op_t unread{};
-  REQUIRE(tp().post_send(back.sender, out.data(), out.size(), &unread) == TUTTI_OK);
+  REQUIRE(tp().post_send(back.sender, out.data(), out.size(), 0, &unread) == TUTTI_OK);
   job.close(0);
   REQUIRE(job.until([&] { return !job.host(1).gone.empty(); }));
   CHECK(job.host(1).gone[0].cause == TUTTI_TP_GONE_LEFT);
@@ -266,7 +266,7 @@ TEST_CASE("once channels are in use the data path allocates nothing", "[tcp]") {
     tutti_tp_op_t send{};
     tutti_tp_op_t receive{};
     if (!unexpected) REQUIRE(tp().post_recv(pipe.receiver, data.data(), bytes, &receive) == TUTTI_OK);
-    REQUIRE(tp().post_send(pipe.sender, data.data(), bytes, &send) == TUTTI_OK);
+    REQUIRE(tp().post_send(pipe.sender, data.data(), bytes, 0, &send) == TUTTI_OK);
     for (int i = 0; i < 50; ++i) job.progress();
     if (unexpected) REQUIRE(tp().post_recv(pipe.receiver, data.data(), bytes, &receive) == TUTTI_OK);
     REQUIRE(job.until([&] { return done(send) && done(receive); }));
@@ -288,7 +288,7 @@ TEST_CASE("a small message costs one system call on each side", "[tcp]") {
     tutti_tp_op_t receive{};
     REQUIRE(tp().post_recv(pipe.receiver, in, 8, &receive) == TUTTI_OK);
     const uint64_t before = job.counter(0, "system_calls");
-    REQUIRE(tp().post_send(pipe.sender, "8 bytes", 8, &send) == TUTTI_OK);
+    REQUIRE(tp().post_send(pipe.sender, "8 bytes", 8, 0, &send) == TUTTI_OK);
     CHECK(done(send));
     CHECK(job.counter(0, "system_calls") - before == 1);
     REQUIRE(job.until([&] { return done(receive); }));
@@ -313,7 +313,7 @@ TEST_CASE("an armed descriptor becomes readable for data, notices and ends", "[t
   tp().arm(job[1]);
   CHECK_FALSE(readable(0));
   tutti_tp_op_t send{};
-  REQUIRE(tp().post_send(pipe.sender, "x", 1, &send) == TUTTI_OK);
+  REQUIRE(tp().post_send(pipe.sender, "x", 1, 0, &send) == TUTTI_OK);
   CHECK(readable(5000));
   tp().disarm(job[1]);
   drive();

@@ -120,10 +120,14 @@ TEST_CASE("headers that no peer of ours would send are refused") {
   CHECK(broken(0, 5));       // a goodbye with payload
   CHECK(broken(1, 2));       // flag
   CHECK(broken(2, 1));       // reserved
-  CHECK(broken(28, 1));
   CHECK(broken(4, 9));       // longer than its message
   CHECK(broken(7, 0xff));    // length of 4 GB
   CHECK(broken(23, 0xff));   // message of 2^63
+  CHECK_FALSE(broken(28, 1));
+  CHECK(parsed.mark == 1);
+  good[1] = 0;               // a continuation
+  REQUIRE(decode_header(good, &parsed) == nullptr);
+  CHECK(broken(28, 1));      // has no mark
 }
 
 TEST_CASE("random bytes never lead the decoder astray") {

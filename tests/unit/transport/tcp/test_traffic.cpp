@@ -29,7 +29,7 @@ struct Stream {
   void send(size_t bytes, uint32_t seed) {
     Message& message = at(sent++);
     message.out = pattern(bytes, seed);
-    REQUIRE(tp().post_send(pipe.sender, message.out.data(), bytes, &message.send) == TUTTI_OK);
+    REQUIRE(tp().post_send(pipe.sender, message.out.data(), bytes, 0, &message.send) == TUTTI_OK);
   }
   void receive(size_t capacity) {
     Message& message = at(received++);

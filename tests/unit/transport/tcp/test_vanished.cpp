@@ -47,12 +47,12 @@ int vanish(bool with_data) {
   tutti_tp_op_t send{};
   tutti_tp_op_t receive{};
   tp().post_recv(pipe.receiver, in.data(), in.size(), &receive);
-  tp().post_send(pipe.sender, out.data(), out.size(), &send);
+  tp().post_send(pipe.sender, out.data(), out.size(), 0, &send);
   if (!job.until([&] { return receive.done && send.done; }) || in != out) return kWrongData;
   set_loopback(false, 1500);
   receive = send = tutti_tp_op_t{};
   tp().post_recv(pipe.receiver, in.data(), in.size(), &receive);
-  if (with_data) tp().post_send(pipe.sender, out.data(), out.size(), &send);
+  if (with_data) tp().post_send(pipe.sender, out.data(), out.size(), 0, &send);
   if (!job.until([&] { return !job.host(0).gone.empty() && !job.host(1).gone.empty(); })) return kNotNoticed;
   const bool failed = receive.status == TUTTI_ERR_PEER_FAILED && job.host(0).gone[0].cause == TUTTI_TP_GONE_FAILED;
   return failed ? kGood : kWrongCause;
@@ -84,7 +84,7 @@ TEST_CASE("a peer that lives but does not read for long is not taken for dead", 
   tutti_tp_op_t send{};
   tutti_tp_op_t receive{};
   REQUIRE(tp().post_recv(pipe.receiver, in.data(), in.size(), &receive) == TUTTI_OK);
-  REQUIRE(tp().post_send(pipe.sender, out.data(), out.size(), &send) == TUTTI_OK);
+  REQUIRE(tp().post_send(pipe.sender, out.data(), out.size(), 0, &send) == TUTTI_OK);
   REQUIRE(job.until([&] { return receive.bytes == 0 && job.counter(1, "bytes_received") > 1000; }));
   job.ignore(1);
   CHECK_FALSE(job.until([&] { return !job.host(0).gone.empty(); }, 3));

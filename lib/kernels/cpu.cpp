@@ -21,6 +21,9 @@ CpuLevel detect() noexcept {
   if (__builtin_cpu_supports("avx2") && has_f16c) return CpuLevel::avx2;
   if (__builtin_cpu_supports("sse4.1")) return CpuLevel::sse4;
 #endif
+#ifdef TUTTI_KERNELS_ARM
+  return CpuLevel::neon;  // part of every AArch64
+#endif
   return CpuLevel::scalar;
 }
 

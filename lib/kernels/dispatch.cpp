@@ -1,37 +1,40 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
-
 #include "table.hpp"
 
 namespace tutti {
+namespace {
 
-FoldFunction fold_function(DType dtype, Op op, CpuLevel level) noexcept {
-  const auto row = static_cast<size_t>(dtype);
-  const auto column = static_cast<size_t>(op);
+const KernelTable& kernels(CpuLevel level) noexcept {
 #ifdef TUTTI_KERNELS_X86
-  if (level >= CpuLevel::avx2 && kAvx2Folds.fold[row][column] != nullptr) return kAvx2Folds.fold[row][column];
-  if (level >= CpuLevel::sse4 && kSse4Folds.fold[row][column] != nullptr) return kSse4Folds.fold[row][column];
-#else
-  (void)level;
+  if (level >= CpuLevel::avx2) return kAvx2Kernels;
+  if (level >= CpuLevel::sse4) return kSse4Kernels;
 #endif
-  return kScalarFolds.fold[row][column];
+#ifdef TUTTI_KERNELS_ARM
+  if (level >= CpuLevel::neon) return kNeonKernels;
+#endif
+  (void)level;
+  return kScalarKernels;
 }
 
-void copy_bytes(void* const* destinations, uint32_t destination_count, const void* source, uint64_t bytes) noexcept {
-  // With several destinations the source is read from memory once, in blocks that stay in the first-level cache.
-  constexpr uint64_t kBlockBytes = 16384;
-  const uint64_t block = destination_count > 1 ? kBlockBytes : bytes;
-  for (uint64_t offset = 0; offset < bytes; offset += block) {
-    const auto length = static_cast<size_t>(std::min(block, bytes - offset));
-    const auto* from = static_cast<const std::byte*>(source) + offset;
-    for (uint32_t j = 0; j < destination_count; ++j) {
-      auto* to = static_cast<std::byte*>(destinations[j]) + offset;
-      if (to != from) std::memcpy(to, from, length);
-    }
-  }
+}  // namespace
+
+FoldFunction fold_function(DType dtype, Op op, CpuLevel level) noexcept {
+  return kernels(level).fold[static_cast<size_t>(dtype)][static_cast<size_t>(op)];
+}
+
+void widen_to_f32(DType dtype, float* to, const void* from, uint64_t count, CpuLevel level) noexcept {
+  kernels(level).widen[static_cast<size_t>(dtype)](to, from, count);
+}
+
+void narrow_from_f32(DType dtype, void* to, const float* from, uint64_t count, CpuLevel level) noexcept {
+  kernels(level).narrow[static_cast<size_t>(dtype)](to, from, count);
+}
+
+bool can_scale(DType dtype) noexcept { return kScalarKernels.scale[static_cast<size_t>(dtype)] != nullptr; }
+
+void scale(DType dtype, void* to, const void* from, uint64_t count, double factor, CpuLevel level) noexcept {
+  kernels(level).scale[static_cast<size_t>(dtype)](to, from, count, factor);
 }
 
 }  // namespace tutti

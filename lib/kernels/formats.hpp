@@ -26,7 +26,7 @@ struct SmallFloat {
   constexpr uint32_t quiet_nan() const {
     return has_infinity ? largest_exponent() << fraction_bits | 1u << (fraction_bits - 1) : sign() - 1;
   }
-  /// The pattern after the largest finite number: infinity, or NaN where there is none.
+  /// The pattern after the largest finite number, to which overflow is rounded: infinity, or NaN where there is none.
   constexpr uint32_t overflow() const { return has_infinity ? largest_exponent() << fraction_bits : sign() - 1; }
   /// The exponent field of binary32 for the smallest normal number of this format.
   constexpr uint32_t smallest_normal_exponent() const { return 127 + 1 - bias(); }

@@ -6,15 +6,22 @@
 
 namespace tutti {
 
-/// The kernels of one level. nullptr: the next lower level has it.
-struct FoldTable {
+/// The kernels of one level.
+struct KernelTable {
   FoldFunction fold[kDTypeCount][kOpCount];
+  // nullptr: the type is not one of those.
+  void (*widen[kDTypeCount])(float* to, const void* from, uint64_t count) noexcept;
+  void (*narrow[kDTypeCount])(void* to, const float* from, uint64_t count) noexcept;
+  void (*scale[kDTypeCount])(void* to, const void* from, uint64_t count, double factor) noexcept;
 };
 
-extern const FoldTable kScalarFolds;  // has all that is defined
+extern const KernelTable kScalarKernels;
 #ifdef TUTTI_KERNELS_X86
-extern const FoldTable kSse4Folds;
-extern const FoldTable kAvx2Folds;
+extern const KernelTable kSse4Kernels;
+extern const KernelTable kAvx2Kernels;
+#endif
+#ifdef TUTTI_KERNELS_ARM
+extern const KernelTable kNeonKernels;
 #endif
 
 }  // namespace tutti

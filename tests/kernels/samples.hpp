@@ -8,10 +8,12 @@
 
 #include "base/types.hpp"
 
-/// Elements as bits, in the low bytes of each word.
-using Elements = std::vector<uint64_t>;
+/// An element's bytes, the first one lowest.
+using Bits = unsigned __int128;
+using Elements = std::vector<Bits>;
 
-/// The corners of a type: zeros, ones, extremes, for floats also denormals, infinities and NaN of several payloads.
+/// The corners of a type: zeros, ones, extremes, for floats also denormals, infinities and NaN of several payloads; all values of
+/// a type of one byte that is a float; for pairs also equal values with several indices, and padding that is not zero.
 const Elements& corners(tutti::DType dtype);
 
 /// `count` elements: a third corners, a third any bits, a third values of like size (so that sums round).
@@ -20,7 +22,13 @@ Elements random_elements(tutti::DType dtype, size_t count, std::mt19937_64& rand
 /// As an array of the type.
 std::vector<std::byte> pack(tutti::DType dtype, const Elements& elements);
 
-inline constexpr tutti::DType kAllDTypes[] = {tutti::DType::i8,  tutti::DType::u8,   tutti::DType::i16, tutti::DType::u16,
-                                              tutti::DType::i32, tutti::DType::u32,  tutti::DType::i64, tutti::DType::u64,
-                                              tutti::DType::f16, tutti::DType::bf16, tutti::DType::f32, tutti::DType::f64};
-inline constexpr tutti::Op kAllOps[] = {tutti::Op::sum, tutti::Op::prod, tutti::Op::min, tutti::Op::max, tutti::Op::avg};
+/// Calls visit(dtype, op) for all that is defined.
+template <class Visit>
+void for_all_folds(Visit visit) {
+  for (size_t type = 0; type < tutti::kDTypeCount; ++type) {
+    for (size_t op = 0; op < tutti::kOpCount; ++op) {
+      if (tutti::defined(static_cast<tutti::DType>(type), static_cast<tutti::Op>(op)))
+        visit(static_cast<tutti::DType>(type), static_cast<tutti::Op>(op));
+    }
+  }
+}

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The level under test against the scalar reference, in every bit.
+#include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cstring>
-#include <memory>
 #include <string>
 
 #include "guarded_buffer.hpp"
@@ -21,14 +22,20 @@ constexpr size_t kLongest = 130;
 constexpr size_t kOffsets = 64;
 constexpr auto kCanary = std::byte{0xa7};
 
-std::vector<std::byte> reference(DType dtype, Op op, const std::vector<std::vector<std::byte>>& sources, uint64_t divisor) {
+std::vector<std::byte> folded(CpuLevel level, DType dtype, Op op, const std::vector<std::vector<std::byte>>& sources,
+                              uint64_t divisor) {
   std::vector<std::byte> result(sources[0].size());
   std::vector<const void*> from;
   for (const auto& source : sources) from.push_back(source.data());
   void* to = result.data();
-  tutti::fold_function(dtype, op, CpuLevel::scalar)(
+  tutti::fold_function(dtype, op, level)(
       {&to, from.data(), 1, static_cast<uint32_t>(from.size()), result.size() / tutti::size_bytes(dtype), divisor});
   return result;
+}
+
+/// The divisors to try: only averages have one.
+std::vector<uint64_t> divisors(Op op, std::initializer_list<uint64_t> of_average) {
+  return op == Op::avg ? std::vector<uint64_t>(of_average) : std::vector<uint64_t>{1};
 }
 
 std::vector<std::vector<std::byte>> random_sources(DType dtype, size_t source_count, size_t count, std::mt19937_64& random) {
@@ -47,93 +54,106 @@ long first_difference(const std::byte* a, const std::byte* b, size_t bytes) {
 
 std::string label(DType dtype, Op op) { return std::string(tutti::name(dtype)) + " " + std::string(tutti::name(op)); }
 
+std::string hex(Bits bits) {
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), "0123456789abcdef"[static_cast<size_t>(bits & 15)]);
+    bits >>= 4;
+  } while (bits != 0);
+  return digits;
+}
+
+/// Three buffers between guard pages: two sources and a result with canaries around it.
+class Arena {
+ public:
+  explicit Arena(const std::vector<std::vector<std::byte>>& sources, const std::vector<std::byte>& expected)
+      : sources_(sources), expected_(expected) {}
+
+  /// Folds the first `bytes`, each buffer at an offset of its own from a guard page: the upper one, or the lower.
+  void check(tutti::FoldFunction fold, size_t count, size_t bytes, size_t offset, bool back) {
+    const size_t b_offset = offset * 7 % kOffsets;
+    const size_t to_offset = offset * 13 % kOffsets;
+    std::byte* a = back ? first_.at_back(bytes, offset) : first_.at_front(offset);
+    std::byte* b = back ? second_.at_back(bytes, b_offset) : second_.at_front(b_offset);
+    std::byte* to = back ? result_.at_back(bytes, to_offset) : result_.at_front(to_offset);
+    std::memcpy(a, sources_[0].data(), bytes);
+    std::memcpy(b, sources_[1].data(), bytes);
+    std::byte* const below = to - std::min<size_t>(64, static_cast<size_t>(to - result_.begin()));
+    std::byte* const above = to + bytes + std::min<size_t>(64, static_cast<size_t>(result_.end() - to) - bytes);
+    std::memset(below, static_cast<int>(kCanary), static_cast<size_t>(above - below));
+    const void* from[] = {a, b};
+    void* destination = to;
+    fold({&destination, from, 1, 2, count});
+    const long wrong = first_difference(to, expected_.data(), bytes);
+    const bool clean = std::all_of(below, to, is_canary) && std::all_of(to + bytes, above, is_canary);
+    if (wrong >= 0 || !clean) {
+      CAPTURE(count, offset, back, wrong, clean);
+      FAIL("differs from the reference, or wrote outside");
+    }
+  }
+
+ private:
+  static bool is_canary(std::byte byte) { return byte == kCanary; }
+
+  const std::vector<std::vector<std::byte>>& sources_;
+  const std::vector<std::byte>& expected_;
+  GuardedBuffer first_{8192};
+  GuardedBuffer second_{8192};
+  GuardedBuffer result_{8192};
+};
+
 }  // namespace
 
 TEST_CASE("two sources: every length, every alignment, nothing outside the buffers") {
   std::mt19937_64 random(7);
-  GuardedBuffer first(8192);
-  GuardedBuffer second(8192);
-  GuardedBuffer result(8192);
-  for (const DType dtype : kAllDTypes) {
-    for (const Op op : kAllOps) {
-      INFO(label(dtype, op));
-      const auto sources = random_sources(dtype, 2, kLongest, random);
-      const auto expected = reference(dtype, op, sources, 1);
-      const auto fold = tutti::fold_function(dtype, op, level_under_test());
-      for (size_t length = 0; length <= kLongest; ++length) {
-        const size_t bytes = length * tutti::size_bytes(dtype);
-        for (size_t offset = 0; offset < kOffsets; ++offset) {
-          const bool back = (offset + length) % 2 == 0;  // against the upper guard page, or the lower
-          const size_t b_offset = offset * 7 % kOffsets;
-          const size_t to_offset = offset * 13 % kOffsets;
-          std::byte* a = back ? first.at_back(bytes, offset) : first.at_front(offset);
-          std::byte* b = back ? second.at_back(bytes, b_offset) : second.at_front(b_offset);
-          std::byte* to = back ? result.at_back(bytes, to_offset) : result.at_front(to_offset);
-          std::memcpy(a, sources[0].data(), bytes);
-          std::memcpy(b, sources[1].data(), bytes);
-          std::byte* const below = to - std::min<size_t>(64, static_cast<size_t>(to - result.begin()));
-          std::byte* const above = to + bytes + std::min<size_t>(64, static_cast<size_t>(result.end() - to) - bytes);
-          std::memset(below, static_cast<int>(kCanary), static_cast<size_t>(above - below));
-          const void* from[] = {a, b};
-          void* destination = to;
-          fold({&destination, from, 1, 2, length});
-          const long wrong = first_difference(to, expected.data(), bytes);
-          bool clean = true;
-          for (const std::byte* p = below; p < to; ++p) clean = clean && *p == kCanary;
-          for (const std::byte* p = to + bytes; p < above; ++p) clean = clean && *p == kCanary;
-          if (wrong >= 0 || !clean) {
-            CAPTURE(length, offset, wrong, clean);
-            FAIL("differs from the reference, or wrote outside");
-          }
-        }
-      }
+  for_all_folds([&](DType dtype, Op op) {
+    INFO(label(dtype, op));
+    const auto sources = random_sources(dtype, 2, kLongest, random);
+    const auto expected = folded(CpuLevel::scalar, dtype, op, sources, 1);
+    const auto fold = tutti::fold_function(dtype, op, level_under_test());
+    Arena arena(sources, expected);
+    for (size_t count = 0; count <= kLongest; ++count) {
+      for (size_t offset = 0; offset < kOffsets; ++offset)
+        arena.check(fold, count, count * tutti::size_bytes(dtype), offset, (offset + count) % 2 == 0);
     }
-  }
+  });
 }
 
 TEST_CASE("two sources: every pair of corner values, in both orders") {
-  for (const DType dtype : kAllDTypes) {
-    for (const Op op : kAllOps) {
-      INFO(label(dtype, op));
-      Elements a;
-      Elements b;
-      for (const uint64_t x : corners(dtype)) {
-        for (const uint64_t y : corners(dtype)) {
-          a.push_back(x);
-          b.push_back(y);
-        }
-      }
-      const std::vector<std::vector<std::byte>> sources = {pack(dtype, a), pack(dtype, b)};
-      for (const uint64_t divisor : std::initializer_list<uint64_t>{1, 3}) {
-        const auto expected = reference(dtype, op, sources, divisor);
-        std::vector<std::byte> result(expected.size());
-        const void* from[] = {sources[0].data(), sources[1].data()};
-        void* to = result.data();
-        tutti::fold_function(dtype, op, level_under_test())({&to, from, 1, 2, a.size(), divisor});
-        const long wrong = first_difference(result.data(), expected.data(), result.size());
-        if (wrong >= 0) {
-          const size_t i = static_cast<size_t>(wrong) / tutti::size_bytes(dtype);
-          CAPTURE(a[i], b[i], divisor);
-          FAIL("differs from the reference");
-        }
+  for_all_folds([&](DType dtype, Op op) {
+    INFO(label(dtype, op));
+    Elements a;
+    Elements b;
+    for (const Bits x : corners(dtype)) {
+      for (const Bits y : corners(dtype)) {
+        a.push_back(x);
+        b.push_back(y);
       }
     }
-  }
+    const std::vector<std::vector<std::byte>> sources = {pack(dtype, a), pack(dtype, b)};
+    for (const uint64_t divisor : divisors(op, {1, 3})) {
+      const auto expected = folded(CpuLevel::scalar, dtype, op, sources, divisor);
+      const auto result = folded(level_under_test(), dtype, op, sources, divisor);
+      const long wrong = first_difference(result.data(), expected.data(), result.size());
+      if (wrong >= 0) {
+        const size_t i = static_cast<size_t>(wrong) / tutti::size_bytes(dtype);
+        INFO(hex(a[i]) << " with " << hex(b[i]) << ", divisor " << divisor);
+        FAIL("differs from the reference");
+      }
+    }
+  });
 }
 
 TEST_CASE("16-bit floats: every value with every corner value") {
   for (const DType dtype : {DType::f16, DType::bf16}) {
-    for (const Op op : kAllOps) {
+    for (const Op op : {Op::sum, Op::prod, Op::min, Op::max}) {
       Elements all(65536);
       for (size_t i = 0; i < all.size(); ++i) all[i] = i;
-      for (const uint64_t corner : corners(dtype)) {
-        INFO(label(dtype, op) << " with " << corner);
+      for (const Bits corner : corners(dtype)) {
+        INFO(label(dtype, op) << " with " << hex(corner));
         const std::vector<std::vector<std::byte>> sources = {pack(dtype, all), pack(dtype, Elements(all.size(), corner))};
-        const auto expected = reference(dtype, op, sources, 1);
-        std::vector<std::byte> result(expected.size());
-        const void* from[] = {sources[0].data(), sources[1].data()};
-        void* to = result.data();
-        tutti::fold_function(dtype, op, level_under_test())({&to, from, 1, 2, all.size()});
+        const auto expected = folded(CpuLevel::scalar, dtype, op, sources, 1);
+        const auto result = folded(level_under_test(), dtype, op, sources, 1);
         REQUIRE(first_difference(result.data(), expected.data(), result.size()) == -1);
       }
     }
@@ -148,58 +168,132 @@ struct Alias {
   int source;
 };
 
-void check_many(DType dtype, Op op, const std::vector<std::vector<std::byte>>& sources, uint32_t destination_count,
-                uint64_t divisor, Alias alias, const std::vector<std::byte>& expected, size_t count) {
-  const size_t bytes = count * tutti::size_bytes(dtype);
-  std::vector<std::vector<std::byte>> inputs;
-  std::vector<const void*> from;
-  for (const auto& source : sources) {
-    inputs.emplace_back(source.begin(), source.begin() + static_cast<long>(bytes));
-    inputs.back().push_back(kCanary);  // keeps data() non-null for zero elements
-    from.push_back(inputs.back().data());
+/// Folds of `sources` into several destinations, in buffers that are made once.
+class ManyFolds {
+ public:
+  ManyFolds(DType dtype, Op op, const std::vector<std::vector<std::byte>>& sources)
+      : element_bytes_(tutti::size_bytes(dtype)),
+        fold_(tutti::fold_function(dtype, op, level_under_test())),
+        sources_(sources),
+        inputs_(sources),
+        outputs_(4, std::vector<std::byte>(sources[0].size() + 1)) {
+    for (auto& input : inputs_) input.push_back(kCanary);
   }
-  std::vector<std::vector<std::byte>> outputs(destination_count, std::vector<std::byte>(bytes + 1, kCanary));
-  std::vector<void*> to;
-  for (auto& output : outputs) to.push_back(output.data());
-  if (alias.source >= 0) to[static_cast<size_t>(alias.destination)] = inputs[static_cast<size_t>(alias.source)].data();
-  tutti::fold_function(dtype, op, level_under_test())(
-      {to.data(), from.data(), destination_count, static_cast<uint32_t>(from.size()), count, divisor});
-  for (uint32_t d = 0; d < destination_count; ++d) {
-    const auto* got = static_cast<const std::byte*>(to[d]);
-    const long wrong = first_difference(got, expected.data(), bytes);
-    if (wrong >= 0 || got[bytes] != kCanary) {
-      CAPTURE(sources.size(), destination_count, d, divisor, count, alias.destination, alias.source, wrong);
-      FAIL("differs from the reference, or wrote outside");
+
+  void check(uint32_t destination_count, uint64_t divisor, Alias alias, const std::vector<std::byte>& expected, size_t count) {
+    const size_t bytes = count * element_bytes_;
+    std::vector<const void*> from;
+    std::vector<void*> to;
+    for (auto& input : inputs_) from.push_back(input.data());
+    for (uint32_t d = 0; d < destination_count; ++d) {
+      outputs_[d][bytes] = kCanary;
+      to.push_back(outputs_[d].data());
+    }
+    const auto aliased = static_cast<size_t>(std::max(alias.source, 0));
+    if (alias.source >= 0) to[static_cast<size_t>(alias.destination)] = inputs_[aliased].data();
+    const std::byte beyond = inputs_[aliased][bytes];
+    fold_({to.data(), from.data(), destination_count, static_cast<uint32_t>(from.size()), count, divisor});
+    bool right = inputs_[aliased][bytes] == beyond;
+    for (uint32_t d = 0; d < destination_count; ++d) {
+      right = right && first_difference(static_cast<const std::byte*>(to[d]), expected.data(), bytes) < 0;
+      right = right && (to[d] != outputs_[d].data() || outputs_[d][bytes] == kCanary);
+    }
+    if (alias.source >= 0 && bytes > 0) std::memcpy(inputs_[aliased].data(), sources_[aliased].data(), bytes);
+    for (size_t s = 0; s < sources_.size(); ++s)
+      right = right && first_difference(inputs_[s].data(), sources_[s].data(), sources_[s].size()) < 0;
+    if (!right) {
+      CAPTURE(sources_.size(), destination_count, divisor, count, alias.destination, alias.source);
+      FAIL("differs from the reference, wrote outside, or changed a source");
     }
   }
-  for (size_t s = 0; s < inputs.size(); ++s) {
-    if (static_cast<int>(s) == alias.source) continue;
-    if (first_difference(inputs[s].data(), sources[s].data(), bytes) >= 0) FAIL("a source was changed");
-  }
-}
+
+ private:
+  size_t element_bytes_;
+  tutti::FoldFunction fold_;
+  const std::vector<std::vector<std::byte>>& sources_;
+  std::vector<std::vector<std::byte>> inputs_;
+  std::vector<std::vector<std::byte>> outputs_;
+};
 
 }  // namespace
 
-TEST_CASE("1 to 9 sources, 1 to 3 destinations, divisors, in place on any source") {
+TEST_CASE("1 to 9 sources, 1 to 4 destinations, divisors, in place on any source") {
   std::mt19937_64 random(11);
-  for (const DType dtype : kAllDTypes) {
-    for (const Op op : kAllOps) {
-      INFO(label(dtype, op));
-      for (uint32_t source_count = 1; source_count <= 9; ++source_count) {
-        const auto sources = random_sources(dtype, source_count, 75, random);
-        const int last = static_cast<int>(source_count) - 1;
-        for (const uint64_t divisor : std::initializer_list<uint64_t>{1, 2, 7, 300}) {
-          const auto expected = reference(dtype, op, sources, divisor);
-          for (uint32_t destination_count = 1; destination_count <= 3; ++destination_count) {
-            const int last_destination = static_cast<int>(destination_count) - 1;
-            for (const Alias alias : {Alias{0, -1}, Alias{0, 0}, Alias{last_destination, last}, Alias{0, last / 2}}) {
-              for (const size_t count : {size_t{0}, size_t{1}, size_t{17}, size_t{75}}) {
-                check_many(dtype, op, sources, destination_count, divisor, alias, expected, count);
-              }
-            }
+  for_all_folds([&](DType dtype, Op op) {
+    INFO(label(dtype, op));
+    for (uint32_t source_count = 1; source_count <= 9; ++source_count) {
+      const auto sources = random_sources(dtype, source_count, 75, random);
+      ManyFolds folds(dtype, op, sources);
+      const int last = static_cast<int>(source_count) - 1;
+      for (const uint64_t divisor : divisors(op, {1, 2, 7, 300})) {
+        const auto expected = folded(CpuLevel::scalar, dtype, op, sources, divisor);
+        for (uint32_t destination_count = 1; destination_count <= 4; ++destination_count) {
+          const int last_destination = static_cast<int>(destination_count) - 1;
+          for (const Alias alias : {Alias{0, -1}, Alias{0, 0}, Alias{last_destination, last}, Alias{0, last / 2}}) {
+            for (const size_t count : {size_t{0}, size_t{1}, size_t{17}, size_t{75}})
+              folds.check(destination_count, divisor, alias, expected, count);
           }
         }
       }
+    }
+  });
+}
+
+TEST_CASE("conversions to f32 and back, and scaling: as the reference, in place too") {
+  std::mt19937_64 random(13);
+  for (size_t type = 0; type < tutti::kDTypeCount; ++type) {
+    const auto dtype = static_cast<DType>(type);
+    if (!tutti::can_scale(dtype)) continue;
+    INFO(tutti::name(dtype));
+    const size_t width = tutti::size_bytes(dtype);
+    Elements elements = random_elements(dtype, kLongest, random);
+    elements.insert(elements.end(), corners(dtype).begin(), corners(dtype).end());
+    const auto source = pack(dtype, elements);
+    const auto floats = pack(DType::f32, random_elements(DType::f32, elements.size(), random));
+    const bool small = width <= 2;
+    for (size_t count = 0; count <= elements.size(); count += count < kLongest ? 1 : 97) {
+      for (const double factor : {0.5, 1.0 / 3, -3e38, 0.0}) {
+        std::vector<std::byte> expected(count * width);
+        std::vector<std::byte> result(source.begin(), source.begin() + static_cast<long>(count * width));
+        result.push_back(kCanary);
+        tutti::scale(dtype, expected.data(), source.data(), count, factor, CpuLevel::scalar);
+        tutti::scale(dtype, result.data(), result.data(), count, factor, level_under_test());
+        REQUIRE(first_difference(result.data(), expected.data(), count * width) == -1);
+        REQUIRE(result.back() == kCanary);
+      }
+      if (!small) continue;
+      std::vector<float> wide(count + 1, -1.5f);
+      std::vector<float> wide_expected(count + 1, -1.5f);
+      tutti::widen_to_f32(dtype, wide_expected.data(), source.data(), count, CpuLevel::scalar);
+      tutti::widen_to_f32(dtype, wide.data(), source.data(), count, level_under_test());
+      REQUIRE(std::memcmp(wide.data(), wide_expected.data(), wide.size() * sizeof(float)) == 0);
+      std::memcpy(wide.data(), floats.data(), count * sizeof(float));
+      std::vector<std::byte> narrow_expected(count * width);
+      tutti::narrow_from_f32(dtype, narrow_expected.data(), wide.data(), count, CpuLevel::scalar);
+      tutti::narrow_from_f32(dtype, wide.data(), wide.data(), count, level_under_test());
+      REQUIRE(first_difference(reinterpret_cast<const std::byte*>(wide.data()), narrow_expected.data(), count * width) == -1);
+      REQUIRE(wide.back() == -1.5f);
+    }
+  }
+}
+
+TEST_CASE("narrowing: every binade, ties and their neighbours") {
+  std::vector<float> values;
+  for (uint32_t high = 0; high < 65536; ++high) {
+    // Around all values, and all ties between two of them, that f16, bf16 and the formats of 8 bits have.
+    for (const uint32_t low : {0u, 1u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u, 0xefffu, 0xf000u, 0xffffu})
+      values.push_back(std::bit_cast<float>(high << 16 | low));
+  }
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2}) {
+    INFO(tutti::name(dtype));
+    std::vector<std::byte> expected(values.size() * tutti::size_bytes(dtype));
+    std::vector<std::byte> result(expected.size());
+    tutti::narrow_from_f32(dtype, expected.data(), values.data(), values.size(), CpuLevel::scalar);
+    tutti::narrow_from_f32(dtype, result.data(), values.data(), values.size(), level_under_test());
+    const long wrong = first_difference(result.data(), expected.data(), result.size());
+    if (wrong >= 0) {
+      INFO(hex(std::bit_cast<uint32_t>(values[static_cast<size_t>(wrong) / tutti::size_bytes(dtype)])));
+      FAIL("differs from the reference");
     }
   }
 }

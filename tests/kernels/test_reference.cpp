@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rules that tutti.h and kernels.hpp promise, with the expected values written down or computed in another way.
+#include <array>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -28,28 +29,42 @@ T fold(DType dtype, Op op, std::initializer_list<T> values, uint64_t divisor = 1
 float f32(uint32_t bits) { return std::bit_cast<float>(bits); }
 uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
 
-/// By the definition of binary16.
-double value_of_f16(uint32_t half) {
-  const int exponent = static_cast<int>(half >> 10 & 0x1f);
-  const int fraction = static_cast<int>(half & 0x3ff);
-  const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-  return (half & 0x8000) != 0 ? -magnitude : magnitude;
-}
+/// A format by its definition. `largest` is the pattern of the largest finite number, that of infinity (or NaN) follows it.
+struct Format {
+  int exponent_bits;
+  int fraction_bits;
+  uint32_t largest;
 
-/// The nearest finite binary16 magnitude by search; ties to the even one; 0x7c00 from half way to the next power of two on.
-uint16_t nearest_f16(double value) {
-  const double magnitude = std::fabs(value);
-  uint32_t low = 0;
-  uint32_t high = 0x7c00;  // by value_of_f16 this is 65536, the number that rounds to infinity
-  while (high - low > 1) {
-    const uint32_t middle = (low + high) / 2;
-    (value_of_f16(middle) <= magnitude ? low : high) = middle;
+  double value_of(uint32_t bits) const {
+    const int bias = (1 << (exponent_bits - 1)) - 1;
+    const int exponent = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
+    const int fraction = static_cast<int>(bits & ((1u << fraction_bits) - 1));
+    const double magnitude = exponent == 0 ? std::ldexp(fraction, 1 - bias - fraction_bits)
+                                           : std::ldexp((1 << fraction_bits) + fraction, exponent - bias - fraction_bits);
+    return (bits >> (exponent_bits + fraction_bits)) != 0 ? -magnitude : magnitude;
   }
-  const double down = magnitude - value_of_f16(low);
-  const double up = value_of_f16(high) - magnitude;
-  const uint32_t chosen = down < up || (down == up && low % 2 == 0) ? low : high;
-  return static_cast<uint16_t>(chosen | (std::signbit(value) ? 0x8000 : 0));
-}
+
+  /// The nearest finite magnitude by search; ties to the even one; largest + 1 from half way to what would follow on.
+  uint32_t nearest(double value) const {
+    const double magnitude = std::fabs(value);
+    uint32_t low = 0;
+    uint32_t high = largest + 1;  // value_of gives it the value that would follow, if there were one
+    while (high - low > 1) {
+      const uint32_t middle = (low + high) / 2;
+      (value_of(middle) <= magnitude ? low : high) = middle;
+    }
+    const double down = magnitude - value_of(low);
+    const double up = value_of(high) - magnitude;
+    const uint32_t chosen = down < up || (down == up && low % 2 == 0) ? low : high;
+    return chosen | (std::signbit(value) ? 1u << (exponent_bits + fraction_bits) : 0);
+  }
+};
+constexpr Format kF16{5, 10, 0x7bff};
+constexpr Format kE4m3{4, 3, 0x7e};
+constexpr Format kE5m2{5, 2, 0x7b};
+
+double value_of_f16(uint32_t half) { return kF16.value_of(half); }
+uint16_t nearest_f16(double value) { return static_cast<uint16_t>(kF16.nearest(value)); }
 
 }  // namespace
 
@@ -156,11 +171,148 @@ TEST_CASE("binary16: widening is exact and narrowing the nearest value, for all 
       const auto y = static_cast<float>(value_of_f16(static_cast<uint32_t>(b[i])));
       const float exact = op == Op::sum ? x + y : x * y;
       if (result[i] != nearest_f16(exact)) {
-        CAPTURE(a[i], b[i], exact, result[i]);
+        CAPTURE(static_cast<uint32_t>(a[i]), static_cast<uint32_t>(b[i]), exact, result[i]);
         FAIL("not the nearest value");
       }
     }
   }
+}
+
+TEST_CASE("8-bit floats: sums and products of all pairs are the nearest value; overflow shows") {
+  for (const DType dtype : {DType::f8e4m3, DType::f8e5m2}) {
+    const Format& format = dtype == DType::f8e4m3 ? kE4m3 : kE5m2;
+    const uint8_t nan = dtype == DType::f8e4m3 ? 0x7f : 0x7e;
+    // e4m3 has no infinity: its largest finite number is followed by NaN, which has no sign in results.
+    const auto overflow = [&](uint32_t bits) { return dtype == DType::f8e4m3 && (bits & 0x7f) == 0x7f ? uint32_t{nan} : bits; };
+    for (uint32_t x = 0; x < 256; ++x) {
+      for (uint32_t y = 0; y < 256; ++y) {
+        if ((x & 0x7f) > format.largest || (y & 0x7f) > format.largest) continue;
+        const double sum = format.value_of(x) + format.value_of(y);
+        const double product = format.value_of(x) * format.value_of(y);
+        const uint8_t a = static_cast<uint8_t>(x);
+        const uint8_t b = static_cast<uint8_t>(y);
+        const uint8_t sum_bits = fold<uint8_t>(dtype, Op::sum, {a, b});
+        const uint8_t product_bits = fold<uint8_t>(dtype, Op::prod, {a, b});
+        if (sum_bits != overflow(format.nearest(sum)) || product_bits != overflow(format.nearest(product))) {
+          CAPTURE(tutti::name(dtype), x, y, int{sum_bits}, int{product_bits});
+          FAIL("not the nearest value");
+        }
+      }
+    }
+    CHECK(fold<uint8_t>(dtype, Op::sum, {0xff, 0}) == nan);
+    CHECK(fold<uint8_t>(dtype, Op::min, {0x00, 0x80}) == 0x80);
+    CHECK(fold<uint8_t>(dtype, Op::max, {0x80, 0x00}) == 0x00);
+    CHECK(fold<uint8_t>(dtype, Op::max, {0x7f, 0x08}) == nan);
+  }
+  CHECK(fold<uint8_t>(DType::f8e4m3, Op::sum, {0x7e, 0x58}) == 0x7e);  // 448 + 16: a tie, the even one is 448
+  CHECK(fold<uint8_t>(DType::f8e4m3, Op::sum, {0x7e, 0x59}) == 0x7f);  // 448 + 18
+  CHECK(fold<uint8_t>(DType::f8e5m2, Op::sum, {0x7b, 0x6b}) == 0x7b);  // 57344 + 3584: nearer to 57344
+  CHECK(fold<uint8_t>(DType::f8e5m2, Op::sum, {0x7b, 0x6c}) == 0x7c);  // 57344 + 4096: a tie, to infinity
+  CHECK(fold<uint8_t>(DType::f8e5m2, Op::sum, {0x7c, 0xfc}) == 0x7e);
+  CHECK(fold<uint8_t>(DType::f8e4m3, Op::avg, {0x7e, 0x7e}, 2) == 0x7e);  // the sum alone would be NaN
+}
+
+TEST_CASE("bitwise and logical operations") {
+  CHECK(fold<uint16_t>(DType::u16, Op::band, {0xff0f, 0x0fff, 0xfff3}) == 0x0f03);
+  CHECK(fold<int32_t>(DType::i32, Op::bor, {1, -8}) == -7);
+  CHECK(fold<uint64_t>(DType::u64, Op::bxor, {UINT64_MAX, 1}) == UINT64_MAX - 1);
+  CHECK(fold<uint8_t>(DType::byte, Op::bxor, {0xa5, 0x5a, 0xff}) == 0);
+  CHECK(fold<int64_t>(DType::i64, Op::land, {-5, int64_t{1} << 40}) == 1);
+  CHECK(fold<int64_t>(DType::i64, Op::land, {-5, 0, 3}) == 0);
+  CHECK(fold<int16_t>(DType::i16, Op::lor, {0, -32768}) == 1);
+  CHECK(fold<uint32_t>(DType::u32, Op::lxor, {7, 8}) == 0);
+  CHECK(fold<uint32_t>(DType::u32, Op::lxor, {7, 8, 9}) == 1);
+  CHECK(fold<int8_t>(DType::i8, Op::lor, {0, 0}) == 0);
+}
+
+TEST_CASE("bool: any value but 0 is true, results are 0 or 1, sum and max are or, prod and min are and") {
+  for (const uint8_t a : std::initializer_list<uint8_t>{0, 1, 2, 255}) {
+    for (const uint8_t b : std::initializer_list<uint8_t>{0, 1, 128}) {
+      const uint8_t both = a != 0 && b != 0;
+      const uint8_t either = a != 0 || b != 0;
+      for (const Op op : {Op::land, Op::prod, Op::min}) CHECK(fold<uint8_t>(DType::boolean, op, {a, b}) == both);
+      for (const Op op : {Op::lor, Op::sum, Op::max}) CHECK(fold<uint8_t>(DType::boolean, op, {a, b}) == either);
+      CHECK(fold<uint8_t>(DType::boolean, Op::lxor, {a, b}) == (both != either));
+    }
+  }
+}
+
+namespace {
+
+struct Complex64 {
+  float real;
+  float imaginary;
+  bool operator==(const Complex64&) const = default;
+};
+
+template <class T>
+struct Located {
+  T value;
+  int32_t index;
+};
+
+template <class T>
+std::string located(DType dtype, Op op, std::initializer_list<Located<T>> values) {
+  const Located<T> result = fold<Located<T>>(dtype, op, values);
+  return std::to_string(result.value) + "@" + std::to_string(result.index);
+}
+
+}  // namespace
+
+TEST_CASE("complex numbers: the plain formula, each part rounded by itself") {
+  CHECK(fold<Complex64>(DType::c64, Op::sum, {{1, 2}, {3, -5}}) == Complex64{4, -3});
+  CHECK(fold<Complex64>(DType::c64, Op::prod, {{1, 2}, {3, -5}}) == Complex64{13, 1});
+  CHECK(fold<Complex64>(DType::c64, Op::avg, {{1, 2}, {3, -5}}, 2) == Complex64{2, -1.5f});
+  // With a fused multiply-add the real part would keep what the first product lost.
+  const float x = 1 + 0x1p-12f;
+  CHECK(fold<Complex64>(DType::c64, Op::prod, {{x, 1}, {x, 1 + 0x1p-11f}}).real == 0.0f);
+  const float infinity = std::numeric_limits<float>::infinity();
+  // Infinity times 1 + 0i: the zero makes a NaN, which C's Annex G would repair.
+  const Complex64 product = fold<Complex64>(DType::c64, Op::prod, {{infinity, 0}, {1, 0}});
+  CHECK(product.real == infinity);
+  CHECK(bits(product.imaginary) == 0x7fc00000);
+}
+
+TEST_CASE("minloc and maxloc: the value of min and max, the lowest index") {
+  CHECK(located<int32_t>(DType::i32_i32, Op::minloc, {{5, 3}, {4, 9}, {4, 7}, {6, 0}}) == "4@7");
+  CHECK(located<int32_t>(DType::i32_i32, Op::maxloc, {{5, 3}, {6, 9}, {4, 7}, {6, 2}}) == "6@2");
+  CHECK(located<int16_t>(DType::i16_i32, Op::minloc, {{1, 3}, {-32768, 4}, {-32768, -1}}) == "-32768@-1");
+  CHECK(located<int64_t>(DType::i64_i32, Op::maxloc, {{INT64_MIN, 3}, {INT64_MIN, 2}}) == std::to_string(INT64_MIN) + "@2");
+  CHECK(located<int64_t>(DType::i64_i32, Op::maxloc, {{int64_t{1} << 40, 3}, {(int64_t{1} << 40) + 1, 4}}) == "1099511627777@4");
+  const float nan = f32(0xffc00001);
+  for (const Op op : {Op::minloc, Op::maxloc}) {
+    CHECK(located<float>(DType::f32_i32, op, {{1, 0}, {nan, 8}, {-nan, 5}, {2, 1}}) == "nan@5");
+    CHECK(located<double>(DType::f64_i32, op, {{std::numeric_limits<double>::quiet_NaN(), 4}, {1, 0}}) == "nan@4");
+  }
+  CHECK(located<float>(DType::f32_i32, Op::minloc, {{0.0f, 1}, {-0.0f, 2}}) == "-0.000000@2");
+  CHECK(located<float>(DType::f32_i32, Op::maxloc, {{-0.0f, 1}, {0.0f, 2}}) == "0.000000@2");
+  CHECK(located<double>(DType::f64_i32, Op::minloc, {{-1.5, 6}, {-2.5, 7}, {-2.5, 6}}) == "-2.500000@6");
+  // Padding is zero in results.
+  const std::array<uint32_t, 4> a = {1, 0, 2, 0xdeadbeef};
+  const std::array<uint32_t, 4> b = {2, 0, 3, 0xdeadbeef};
+  CHECK(fold<std::array<uint32_t, 4>>(DType::i64_i32, Op::minloc, {a, b}) == std::array<uint32_t, 4>{1, 0, 2, 0});
+  CHECK(fold<uint64_t>(DType::i16_i32, Op::maxloc, {0x0000'0005'dead'0001u, 0x0000'0006'beef'0000u}) == 0x0000'0005'0000'0001u);
+}
+
+TEST_CASE("conversions and scaling: rounded once") {
+  const float third = 1.0f / 3;
+  uint8_t small = 0;
+  tutti::narrow_from_f32(DType::f8e4m3, &small, &third, 1, level_under_test());
+  CHECK(small == kE4m3.nearest(third));
+  uint16_t half = 0x3c00;
+  tutti::scale(DType::f16, &half, &half, 1, 1.0 / 3, level_under_test());
+  CHECK(half == nearest_f16(third));
+  float wide = 0;
+  tutti::widen_to_f32(DType::f16, &wide, &half, 1, level_under_test());
+  CHECK(wide == static_cast<float>(value_of_f16(half)));
+  Complex64 number{3, -6};
+  tutti::scale(DType::c64, &number, &number, 1, 0.5, level_under_test());
+  CHECK(number == Complex64{1.5f, -3});
+  double precise = 3;
+  tutti::scale(DType::f64, &precise, &precise, 1, 1.0 / 3, level_under_test());
+  CHECK(precise == 3 * (1.0 / 3));
+  CHECK_FALSE(tutti::can_scale(DType::i32));
+  CHECK_FALSE(tutti::can_scale(DType::f32_i32));
 }
 
 TEST_CASE("there is a kernel for every defined pair of type and operation, and for no other") {

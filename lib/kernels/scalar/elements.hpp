@@ -4,7 +4,6 @@
 // Element types of the reference: how an element is stored, what it is folded in, how a sum of it is divided.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -54,12 +53,12 @@ struct Float {
   static T widen(T stored) noexcept { return stored; }
   static T narrow(T folded) noexcept { return canonical(folded); }
   static T divide(T sum, uint64_t divisor) noexcept { return sum / static_cast<T>(divisor); }
+  static T scale(T value, double factor) noexcept { return value * static_cast<T>(factor); }
 };
 
 /// bfloat16 is the upper half of a binary32.
-struct Bfloat16 {
+struct Bfloat16 : Float<float> {
   using Stored = uint16_t;
-  using Folded = float;
   static float widen(uint16_t stored) noexcept { return std::bit_cast<float>(static_cast<uint32_t>(stored) << 16); }
   static uint16_t narrow(float folded) noexcept {
     if (std::isnan(folded)) return kNanBf16;
@@ -67,14 +66,12 @@ struct Bfloat16 {
     const uint32_t lowest_kept = (bits >> 16) & 1;
     return static_cast<uint16_t>((bits + 0x7fff + lowest_kept) >> 16);  // to nearest, ties to even; may carry to infinity
   }
-  static float divide(float sum, uint64_t divisor) noexcept { return sum / static_cast<float>(divisor); }
 };
 
 /// binary16 and the two formats of 8 bits.
 template <class StoredT, SmallFloat kFormat>
-struct Small {
+struct Small : Float<float> {
   using Stored = StoredT;
-  using Folded = float;
   static constexpr uint32_t kFraction = kFormat.fraction_bits;
 
   static float widen(Stored stored) noexcept {
@@ -106,10 +103,11 @@ struct Small {
     const uint32_t rest = significand & ((1u << dropped) - 1);
     const uint32_t half = 1u << (dropped - 1);
     const bool up = rest > half || (rest == half && (kept & 1) != 0);
-    return static_cast<Stored>(sign | std::min(kept + (up ? 1 : 0), kFormat.overflow()));
+    const uint32_t rounded = kept + (up ? 1 : 0);
+    if (rounded >= kFormat.overflow())
+      return static_cast<Stored>(kFormat.has_infinity ? sign | kFormat.overflow() : kFormat.quiet_nan());
+    return static_cast<Stored>(sign | rounded);
   }
-
-  static float divide(float sum, uint64_t divisor) noexcept { return sum / static_cast<float>(divisor); }
 };
 
 template <class T>
@@ -127,13 +125,9 @@ struct Complex {
   static Folded divide(Folded sum, uint64_t divisor) noexcept {
     return {sum.real / static_cast<T>(divisor), sum.imaginary / static_cast<T>(divisor)};
   }
-};
-
-struct Bool {
-  using Stored = uint8_t;
-  using Folded = bool;
-  static bool widen(uint8_t stored) noexcept { return stored != 0; }
-  static uint8_t narrow(bool folded) noexcept { return folded ? 1 : 0; }
+  static Folded scale(Folded value, double factor) noexcept {
+    return {value.real * static_cast<T>(factor), value.imaginary * static_cast<T>(factor)};
+  }
 };
 
 /// A value and where it was found, as the compiler lays it out.

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The reference: one element at a time, written to be read. Every other level is tested against it, bit by bit.
-#include "../table.hpp"
+#include <algorithm>
+
 #include "elements.hpp"
+#include "kernels/kernels.hpp"
 
 namespace tutti {
 namespace {
@@ -24,6 +26,9 @@ struct Sum {
     return {a.real + b.real, a.imaginary + b.imaginary};
   }
 };
+
+/// A sum that is divided at the end.
+struct Average : Sum {};
 
 struct Prod {
   template <class T>
@@ -114,7 +119,8 @@ struct LogicalXor {
 template <class Element, class Operation>
 void fold(const FoldCall& call) noexcept {
   using Stored = typename Element::Stored;
-  if (call.source_count == 1 && call.divisor <= 1) {
+  constexpr bool kDivides = std::is_same_v<Operation, Average>;
+  if (call.source_count == 1 && !(kDivides && call.divisor > 1)) {
     copy_bytes(call.destinations, call.destination_count, call.sources[0], call.count * sizeof(Stored));
     return;
   }
@@ -123,7 +129,7 @@ void fold(const FoldCall& call) noexcept {
     for (uint32_t s = 1; s < call.source_count; ++s) {
       value = Operation::apply(value, Element::widen(load<Stored>(call.sources[s], i)));
     }
-    if constexpr (requires { Element::divide(value, call.divisor); }) {
+    if constexpr (kDivides) {
       if (call.divisor > 1) value = Element::divide(value, call.divisor);
     }
     const Stored result = Element::narrow(value);
@@ -131,93 +137,37 @@ void fold(const FoldCall& call) noexcept {
   }
 }
 
-// ---- the table, a row a type
-
-struct Row {
-  FoldFunction* fold;
-  constexpr FoldFunction& operator[](Op op) const { return fold[static_cast<size_t>(op)]; }
-};
+// ---- conversions
 
 template <class Element>
-constexpr void add_field(Row row) {
-  row[Op::sum] = row[Op::avg] = &fold<Element, Sum>;
-  row[Op::prod] = &fold<Element, Prod>;
+void widen_elements(float* to, const void* from, uint64_t count) noexcept {
+  for (uint64_t i = 0; i < count; ++i) store(to, i, canonical(Element::widen(load<typename Element::Stored>(from, i))));
 }
 
 template <class Element>
-constexpr void add_extremes(Row row) {
-  row[Op::min] = &fold<Element, Extreme<true>>;
-  row[Op::max] = &fold<Element, Extreme<false>>;
+void narrow_elements(void* to, const float* from, uint64_t count) noexcept {
+  for (uint64_t i = 0; i < count; ++i) store(to, i, Element::narrow(load<float>(from, i)));
 }
 
 template <class Element>
-constexpr void add_bitwise(Row row) {
-  row[Op::band] = &fold<Element, BitAnd>;
-  row[Op::bor] = &fold<Element, BitOr>;
-  row[Op::bxor] = &fold<Element, BitXor>;
+void scale_elements(void* to, const void* from, uint64_t count, double factor) noexcept {
+  using Stored = typename Element::Stored;
+  for (uint64_t i = 0; i < count; ++i) {
+    store(to, i, Element::narrow(Element::scale(Element::widen(load<Stored>(from, i)), factor)));
+  }
 }
 
-template <class Element>
-constexpr void add_logical(Row row) {
-  row[Op::land] = &fold<Element, LogicalAnd>;
-  row[Op::lor] = &fold<Element, LogicalOr>;
-  row[Op::lxor] = &fold<Element, LogicalXor>;
-}
-
-template <class T>
-constexpr void add_integer(Row row) {
-  add_field<Integer<T>>(row);
-  add_extremes<Integer<T>>(row);
-  add_bitwise<Integer<T>>(row);
-  add_logical<Integer<T>>(row);
-}
-
-template <class Element>
-constexpr void add_float(Row row) {
-  add_field<Element>(row);
-  add_extremes<Element>(row);
-}
-
-template <class T>
-constexpr void add_pair(Row row) {
-  row[Op::minloc] = &fold<Pair<T>, ExtremeLocation<true>>;
-  row[Op::maxloc] = &fold<Pair<T>, ExtremeLocation<false>>;
-}
-
-constexpr FoldTable make_table() {
-  FoldTable table{};
-  const auto row = [&](DType dtype) { return Row{table.fold[static_cast<size_t>(dtype)]}; };
-  add_integer<int8_t>(row(DType::i8));
-  add_integer<uint8_t>(row(DType::u8));
-  add_integer<int16_t>(row(DType::i16));
-  add_integer<uint16_t>(row(DType::u16));
-  add_integer<int32_t>(row(DType::i32));
-  add_integer<uint32_t>(row(DType::u32));
-  add_integer<int64_t>(row(DType::i64));
-  add_integer<uint64_t>(row(DType::u64));
-  add_float<Small<uint16_t, kFloat16>>(row(DType::f16));
-  add_float<Bfloat16>(row(DType::bf16));
-  add_float<Float<float>>(row(DType::f32));
-  add_float<Float<double>>(row(DType::f64));
-  add_float<Small<uint8_t, kFloat8E4m3>>(row(DType::f8e4m3));
-  add_float<Small<uint8_t, kFloat8E5m2>>(row(DType::f8e5m2));
-  add_field<Complex<float>>(row(DType::c64));
-  add_field<Complex<double>>(row(DType::c128));
-  add_logical<Bool>(row(DType::boolean));
-  const Row boolean = row(DType::boolean);
-  boolean[Op::sum] = boolean[Op::max] = boolean[Op::lor];
-  boolean[Op::prod] = boolean[Op::min] = boolean[Op::land];
-  add_bitwise<Integer<uint8_t>>(row(DType::byte));
-  add_pair<float>(row(DType::f32_i32));
-  add_pair<double>(row(DType::f64_i32));
-  add_pair<int16_t>(row(DType::i16_i32));
-  add_pair<int32_t>(row(DType::i32_i32));
-  add_pair<int64_t>(row(DType::i64_i32));
-  return table;
-}
+using Float16 = Small<uint16_t, kFloat16>;
+using Float8E4m3 = Small<uint8_t, kFloat8E4m3>;
+using Float8E5m2 = Small<uint8_t, kFloat8E5m2>;
 
 }  // namespace
+}  // namespace tutti
 
-constinit const FoldTable kScalarFolds = make_table();
+#include "../rows.hpp"
+
+namespace tutti {
+
+constinit const KernelTable kScalarKernels = make_table();
 
 }  // namespace tutti

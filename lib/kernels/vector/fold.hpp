@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The folds of lib/kernels/scalar/scalar.cpp, a vector at a time.
+#pragma once
+
+#include "elements.hpp"
+#include "kernels/kernels.hpp"
+
+namespace tutti {
+namespace {
+
+// ---- operations
+
+struct Sum {
+  template <class Element>
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return Element::sum(a, b);
+  }
+};
+/// A sum that is divided at the end.
+struct Average : Sum {};
+struct Prod {
+  template <class Element>
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return Element::prod(a, b);
+  }
+};
+template <bool kMin>
+struct Extreme {
+  template <class Element>
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return Element::template extreme<kMin>(a, b);
+  }
+};
+
+template <bool kMin>
+struct ExtremeLocation {
+  template <class Element>
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return Element::template extreme_location<kMin>(a, b);
+  }
+};
+
+struct BitAnd {
+  template <class Element>
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return a & b;
+  }
+};
+struct BitOr {
+  template <class Element>
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return a | b;
+  }
+};
+struct BitXor {
+  template <class Element>
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return a ^ b;
+  }
+};
+
+struct LogicalAnd {
+  template <class Element>
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return Element::truth(a) & Element::truth(b) & 1;
+  }
+};
+struct LogicalOr {
+  template <class Element>
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return Element::truth(a | b) & 1;
+  }
+};
+struct LogicalXor {
+  template <class Element>
+  static auto apply(typename Element::Folded a, typename Element::Folded b) noexcept {
+    return (Element::truth(a) ^ Element::truth(b)) & 1;
+  }
+};
+
+// ---- the fold
+
+inline const std::byte* source(const FoldCall& call, uint32_t index) noexcept {
+  return static_cast<const std::byte*>(call.sources[index]);
+}
+inline std::byte* destination(const FoldCall& call, uint32_t index) noexcept {
+  return static_cast<std::byte*>(call.destinations[index]);
+}
+
+/// The hot case: two sources, one destination, which may be one of the sources. Returns the elements done.
+template <class Element, class Operation>
+uint64_t fold_pair(const FoldCall& call) noexcept {
+  const std::byte* a = source(call, 0);
+  const std::byte* b = source(call, 1);
+  std::byte* to = destination(call, 0);
+  constexpr uint64_t kStep = Element::kLanes * Element::kBytes;
+  const uint64_t end = call.count / Element::kLanes * kStep;
+  const auto step = [&](uint64_t at) {
+    const auto value = Operation::template apply<Element>(Element::load(a + at), Element::load(b + at));
+    Element::store(to + at, Element::finish(value));
+  };
+  if constexpr (Element::kLong) {
+    for (uint64_t at = 0; at < end; at += kStep) step(at);
+  } else {
+#pragma GCC unroll 4
+    for (uint64_t at = 0; at < end; at += kStep) step(at);
+  }
+  return call.count / Element::kLanes * Element::kLanes;
+}
+
+template <class Element, class Operation, class Load, class Store>
+void fold_one(const FoldCall& call, Load load, Store store) noexcept {
+  auto value = load(0);
+  for (uint32_t s = 1; s < call.source_count; ++s) value = Operation::template apply<Element>(value, load(s));
+  if constexpr (std::is_same_v<Operation, Average>) {
+    if (call.divisor > 1) value = Element::divide(value, call.divisor);
+  }
+  value = Element::finish(value);
+  for (uint32_t d = 0; d < call.destination_count; ++d) store(d, value);
+}
+
+/// Any numbers of sources and destinations, whole vectors. Returns the elements done.
+template <class Element, class Operation>
+uint64_t fold_whole(const FoldCall& call) noexcept {
+  uint64_t first = 0;
+  for (; call.count - first >= Element::kLanes; first += Element::kLanes) {
+    const uint64_t at = first * Element::kBytes;
+    fold_one<Element, Operation>(
+        call, [&](uint32_t s) { return Element::load(source(call, s) + at); },
+        [&](uint32_t d, typename Element::Folded value) { Element::store(destination(call, d) + at, value); });
+  }
+  return first;
+}
+
+/// The last elements, fewer than a vector: through a vector in memory, so that nothing beyond the buffers is touched.
+template <class Element, class Operation>
+void fold_tail(const FoldCall& call, uint64_t first) noexcept {
+  const uint64_t at = first * Element::kBytes;
+  const auto bytes = static_cast<size_t>((call.count - first) * Element::kBytes);
+  fold_one<Element, Operation>(
+      call,
+      [&](uint32_t s) {
+        std::byte padded[Element::kLanes * Element::kBytes] = {};
+        std::memcpy(padded, source(call, s) + at, bytes);
+        return Element::load(padded);
+      },
+      [&](uint32_t d, typename Element::Folded value) {
+        std::byte padded[Element::kLanes * Element::kBytes];
+        Element::store(padded, value);
+        std::memcpy(destination(call, d) + at, padded, bytes);
+      });
+}
+
+template <class Element, class Operation>
+void fold(const FoldCall& call) noexcept {
+  constexpr bool kDivides = std::is_same_v<Operation, Average>;
+  if (call.source_count == 1 && !(kDivides && call.divisor > 1)) {
+    copy_bytes(call.destinations, call.destination_count, call.sources[0], call.count * Element::kBytes);
+    return;
+  }
+  uint64_t done = 0;
+  if (!kDivides && call.source_count == 2 && call.destination_count == 1) {
+    done = fold_pair<Element, Operation>(call);
+  } else {
+    done = fold_whole<Element, Operation>(call);
+  }
+  if (done < call.count) fold_tail<Element, Operation>(call, done);
+}
+
+// ---- conversions
+
+/// Runs body(from, to) for each whole vector, and for the rest through vectors in memory.
+template <size_t kLanes, size_t kFromBytes, size_t kToBytes, class Body>
+void for_each_vector(void* to, const void* from, uint64_t count, Body body) noexcept {
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* destination = static_cast<std::byte*>(to);
+  for (; count >= kLanes; count -= kLanes) {
+    body(source, destination);
+    source += kLanes * kFromBytes;
+    destination += kLanes * kToBytes;
+  }
+  if (count == 0) return;
+  std::byte padded_from[kLanes * kFromBytes] = {};
+  std::byte padded_to[kLanes * kToBytes];
+  std::memcpy(padded_from, source, static_cast<size_t>(count * kFromBytes));
+  body(padded_from, padded_to);
+  std::memcpy(destination, padded_to, static_cast<size_t>(count * kToBytes));
+}
+
+template <class Element>
+void widen_elements(float* to, const void* from, uint64_t count) noexcept {
+  for_each_vector<Element::kLanes, Element::kBytes, sizeof(float)>(
+      to, from, count,
+      [](const std::byte* source, std::byte* destination) { store_vector(destination, Element::finish(Element::load(source))); });
+}
+
+template <class Element>
+void narrow_elements(void* to, const float* from, uint64_t count) noexcept {
+  for_each_vector<Element::kLanes, sizeof(float), Element::kBytes>(
+      to, from, count, [](const std::byte* source, std::byte* destination) {
+        Element::store(destination, Element::finish(load_vector<Vector<float>>(source)));
+      });
+}
+
+template <class Element>
+void scale_elements(void* to, const void* from, uint64_t count, double factor) noexcept {
+  for_each_vector<Element::kLanes, Element::kBytes, Element::kBytes>(
+      to, from, count, [factor](const std::byte* source, std::byte* destination) {
+        Element::store(destination, Element::finish(Element::scale(Element::load(source), factor)));
+      });
+}
+
+}  // namespace
+}  // namespace tutti

@@ -7,9 +7,16 @@
 namespace tutti {
 namespace {
 
-constexpr std::array<const AlgorithmInfo*, 6> kAlgorithms = {
-    &kAllreduceRecursiveDoubling, &kAllreduceRing, &kAllreduceTree, &kBroadcastBinomial, &kBroadcastChain, &kBarrierDissemination,
-};
+constexpr auto kAlgorithms = std::to_array<const AlgorithmInfo*>({
+    &kAllreduceRecursiveDoubling,
+    &kAllreduceRing,
+    &kAllreduceTree,
+    &kBroadcastBinomial,
+    &kBroadcastChain,
+    &kAllgatherRing,
+    &kAlltoallPairwise,
+    &kBarrierDissemination,
+});
 
 }  // namespace
 

@@ -12,6 +12,8 @@ extern const AlgorithmInfo kAllreduceRing;
 extern const AlgorithmInfo kAllreduceTree;
 extern const AlgorithmInfo kBroadcastBinomial;
 extern const AlgorithmInfo kBroadcastChain;
+extern const AlgorithmInfo kAllgatherRing;
+extern const AlgorithmInfo kAlltoallPairwise;
 extern const AlgorithmInfo kBarrierDissemination;
 
 }  // namespace tutti

@@ -73,8 +73,7 @@ const AlgorithmInfo kAllreduceRecursiveDoubling = {
     kParameters,
     1,
     UINT32_MAX,
-    false,
-    true,
+    kRankOrdered | kCanonical,
     cost_ns,
     build,
 };

@@ -36,7 +36,7 @@ void ring(const LaneBuilder& lane, uint32_t rank, uint32_t size, uint32_t share,
   const uint32_t steps = 2 * reduce_steps;
   // The block that this rank sends in step s; it receives the one that its predecessor sends.
   const auto sent_by = [&](uint32_t who, uint32_t s) {
-    return block((share * size) + (who + 2 * size - s) % size, shares * size);
+    return part((share * size) + (who + 2 * size - s) % size, shares * size);
   };
   const auto send = [&](uint32_t s) {
     const Slice slice = sent_by(rank, s);
@@ -87,8 +87,7 @@ const AlgorithmInfo kAllreduceRing = {
     kParameters,
     1,
     8192,
-    false,
-    false,
+    kNoTraits,
     cost_ns,
     build,
 };

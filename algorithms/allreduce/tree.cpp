@@ -96,8 +96,7 @@ const AlgorithmInfo kAllreduceTree = {
     kParameters,
     1,
     UINT32_MAX,
-    false,
-    true,
+    kRankOrdered,
     cost_ns,
     build,
 };

@@ -36,8 +36,7 @@ const AlgorithmInfo kBarrierDissemination = {
     {},
     1,
     UINT32_MAX,
-    false,
-    false,
+    kNoTraits,
     cost_ns,
     build,
 };

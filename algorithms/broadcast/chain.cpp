@@ -51,8 +51,7 @@ const AlgorithmInfo kBroadcastChain = {
     kParameters,
     1,
     UINT32_MAX,
-    false,
-    false,
+    kNoTraits,
     cost_ns,
     build,
 };

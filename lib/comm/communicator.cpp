@@ -11,15 +11,6 @@
 namespace tutti {
 namespace {
 
-Setting override_setting(Collective collective) {
-  switch (collective) {
-    case Collective::allreduce: return Setting::allreduce;
-    case Collective::broadcast: return Setting::broadcast;
-    case Collective::barrier: return Setting::barrier;
-  }
-  return Setting::barrier;
-}
-
 CpuLevel cpu_level(const Config& config) {
   const std::string& wish = config.choice(Setting::cpu);
   const CpuLevel detected = detected_cpu_level();
@@ -88,15 +79,11 @@ Status Communicator::prepare() {
   const auto here = [&](uint32_t group) { return group == group_of[rank_]; };
   local_size_ = static_cast<uint32_t>(std::count_if(group_of.begin(), group_of.end(), here));
   local_rank_ = static_cast<uint32_t>(std::count_if(group_of.begin(), group_of.begin() + rank_, here));
-  shape_ = {size(), {std::move(group_of)}};
   const CostModel model = cost_model(one_node && context_->node_slots() ? Distance::within_node : Distance::between_nodes);
-  for (uint32_t c = 0; c < kCollectiveCount; ++c) {
-    const auto collective = static_cast<Collective>(c);
-    const Setting setting = override_setting(collective);
-    Result<std::vector<SelectionRow>> table = selection_table(collective, shape_, context_->agreed(setting), model);
-    if (!table) return table.status().with_context(fmt::format("setting `{}`", name(collective)));
-    tables_[c] = std::move(*table);
-  }
+  Selector::Overrides overrides;
+  for (uint32_t c = 0; c < kCollectiveCount; ++c) overrides[c] = context_->agreed(kAlgorithmSettings[c]);
+  selector_ = std::make_unique<Selector>(Shape{size(), {std::move(group_of)}}, model, std::move(overrides));
+  TUTTI_TRY(selector_->check());
   capabilities_.max_segment_bytes = context_->max_segment_bytes();
   for (const uint32_t world_rank : world_ranks_)
     capabilities_.carrier.push_back(context_->fabric().route(world_rank).carrier);
@@ -105,14 +92,14 @@ Status Communicator::prepare() {
 }
 
 Result<Plan*> Communicator::plan_for(const CollectiveArguments& arguments) {
-  const auto collective = static_cast<size_t>(arguments.collective);
-  const std::vector<SelectionRow>& table = tables_[collective];
-  const SelectionRow& row = select(table, arguments.count * size_bytes(arguments.dtype));
+  const Result<std::span<const SelectionRow>> table = selector_->table(arguments.collective, {});
+  if (!table) return table.status();
+  const SelectionRow& row = select(*table, arguments.count * size_bytes(arguments.dtype));
   const PlanCache::Key key{arguments.collective, arguments.input == arguments.output,
-                           static_cast<uint16_t>(&row - table.data()), arguments.root};
+                           static_cast<uint16_t>(&row - table->data()), arguments.root};
   if (Plan* known = plans_.find(key)) return known;
   PlanRequest request;
-  request.shape = shape_;
+  request.shape = selector_->shape();
   request.rank = rank_;
   request.root = arguments.root;
   request.in_place = key.in_place;
@@ -128,7 +115,7 @@ Bindings Communicator::bindings(const CollectiveArguments& arguments) const {
   Bindings result;
   result.input = arguments.input;
   result.output = arguments.output;
-  result.count = arguments.count;
+  result.lengths.count = arguments.count;
   result.element_bytes = static_cast<uint32_t>(size_bytes(arguments.dtype));
   result.fold = fold_function(arguments.dtype, arguments.op, cpu_level_);
   result.divisor = arguments.collective == Collective::allreduce && arguments.op == Op::avg ? size() : 1;

@@ -18,9 +18,6 @@ namespace {
 constexpr uint64_t kLastNoticesNs = 500'000'000;  // news of a failure may take this long before all is closed
 constexpr uint64_t kLeastSlotBytes = 64;
 
-/// Must be equal on all ranks; those of rank 0 hold.
-constexpr Setting kAgreedSettings[] = {Setting::allreduce, Setting::broadcast, Setting::barrier};
-
 constexpr uint64_t kFarewellNs = 1'000'000'000;
 
 const SettingInfo& info(Setting setting) { return all_settings()[static_cast<size_t>(setting)]; }
@@ -79,7 +76,8 @@ Status Context::meet() {
   TUTTI_TRY(find_job_info());
   nodes_.assign(size_, 0);
   host_names_.assign(size_, host_name());
-  for (const Setting setting : kAgreedSettings) agreed_[std::string(info(setting).name)] = config_.text(setting);
+  // Must be equal on all ranks; those of rank 0 hold.
+  for (const Setting setting : kAlgorithmSettings) agreed_[std::string(info(setting).name)] = config_.text(setting);
   fabric_ = std::make_unique<Fabric>(rank_, size_);
   if (size_ > 1) {
     TUTTI_TRY(open_transports());

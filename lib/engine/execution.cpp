@@ -13,30 +13,34 @@ Status Execution::start(Plan& plan, const Bindings& bindings) {
   culprit_ = UINT32_MAX;
   outstanding_ = 0;
   const Program& program = plan.program_;
-  for (size_t d = 0; d < program.divisors.size(); ++d) {
-    plan.quotient_[d] = bindings.count / program.divisors[d];
-    plan.remainder_[d] = bindings.count % program.divisors[d];
-  }
-  if (program.uses_scratch && plan.scratch_.size() < bindings.count * bindings.element_bytes)
-    plan.scratch_.resize(bindings.count * bindings.element_bytes);
+  plan.bind(bindings);
   // Buffers are written through output and scratch only; a program never names input as a destination (the verifier proves it).
-  buffers_[0] = const_cast<std::byte*>(static_cast<const std::byte*>(bindings.input));
-  buffers_[1] = static_cast<std::byte*>(bindings.output);
-  buffers_[2] = plan.scratch_.data();
+  buffers_[0] = from_origin(BufferId::input, const_cast<void*>(bindings.input));
+  buffers_[1] = from_origin(BufferId::output, bindings.output);
+  for (size_t n = 0; n < plan.scratch_.size(); ++n) {
+    const size_t buffer = static_cast<size_t>(BufferId::scratch) + n;
+    buffers_[buffer] = from_origin(static_cast<BufferId>(buffer), plan.scratch_[n].data());
+  }
   lanes_.resize(program.lanes.size());
   lanes_left_ = 0;
   for (size_t l = 0; l < lanes_.size(); ++l) {
     const uint64_t segment = std::max<uint64_t>(1, program.lanes[l].segment_bytes / bindings.element_bytes);
-    uint64_t longest = 0;
-    for (const Plan::Width& width : plan.lanes_[l].widths)
-      longest = std::max(longest, width.width * plan.quotient_[width.divisor] +
-                                      std::min<uint64_t>(width.width, plan.remainder_[width.divisor]));
+    const uint64_t longest = plan.longest(plan.lanes_[l]);
     uint64_t iterations = (longest + segment - 1) / segment;
     if (plan.lanes_[l].signals) iterations = std::max<uint64_t>(iterations, 1);
     lanes_[l] = LaneState{iterations, 0, 0, 0, iterations == 0};
     lanes_left_ += iterations != 0;
   }
   return Status();
+}
+
+/// Where element 0 of the vector would lie, given where the buffer's first one does. A number, since it may be no object's address.
+uintptr_t Execution::from_origin(BufferId buffer, const void* memory) const noexcept {
+  const ProgramWindow& held = plan_->program_.windows[static_cast<size_t>(buffer)];
+  if (held.division == ProgramOperand::kNoData) return 0;
+  const bool placed = buffer <= BufferId::output && plan_->bounds_[held.division].places[static_cast<size_t>(buffer)] != nullptr;
+  const uint64_t origin = placed ? 0 : plan_->bound(held.division, held.first);
+  return reinterpret_cast<uintptr_t>(memory) - origin * bindings_.element_bytes;
 }
 
 Execution::Outcome Execution::advance(bool& moved) {
@@ -82,15 +86,20 @@ bool Execution::advance_lane(uint32_t lane_index, bool& moved) {
 }
 
 uint64_t Execution::chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
-  const uint64_t length = bound(operand.divisor, operand.last) - bound(operand.divisor, operand.first);
+  const uint64_t length = plan_->bound(operand.division, operand.last) - plan_->bound(operand.division, operand.first);
   const uint64_t from = chunk * segment;
   return from >= length ? 0 : std::min(segment, length - from);
 }
 
 std::byte* Execution::local(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
-  if (operand.divisor == ProgramOperand::kNoData) return nullptr;
-  return buffers_[static_cast<size_t>(operand.buffer)] +
-         (bound(operand.divisor, operand.first) + chunk * segment) * bindings_.element_bytes;
+  if (operand.division == ProgramOperand::kNoData) return nullptr;
+  uint64_t first = plan_->bound(operand.division, operand.first);
+  if (plan_->placed_ && operand.buffer <= BufferId::output) {
+    const uint64_t* places = plan_->bounds_[operand.division].places[static_cast<size_t>(operand.buffer)];
+    if (places != nullptr) first = places[operand.first];
+  }
+  return reinterpret_cast<std::byte*>(buffers_[static_cast<size_t>(operand.buffer)] +
+                                      (first + chunk * segment) * bindings_.element_bytes);
 }
 
 std::byte* Execution::memory(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
@@ -157,7 +166,7 @@ Execution::StepResult Execution::publish(const ProgramStep& step, uint64_t bytes
 
 Execution::StepResult Execution::fold(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk) {
   const ProgramOperand* operands = plan_->program_.operands.data() + step.first_operand;
-  const bool signal = operands[0].divisor == ProgramOperand::kNoData;
+  const bool signal = operands[0].division == ProgramOperand::kNoData;
   if (signal && chunk > 0) return StepResult::done;
   const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / bindings_.element_bytes);
   const uint64_t elements = signal ? 0 : chunk_elements(operands[0], segment, chunk);
@@ -178,7 +187,7 @@ Execution::StepResult Execution::fold(const ProgramStep& step, const ProgramLane
 
 Execution::StepResult Execution::post(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk) {
   const ProgramOperand& operand = plan_->program_.operands[step.first_operand];
-  const bool signal = operand.divisor == ProgramOperand::kNoData;
+  const bool signal = operand.division == ProgramOperand::kNoData;
   if (signal && chunk > 0) return StepResult::done;
   const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / bindings_.element_bytes);
   const uint64_t elements = signal ? 0 : chunk_elements(operand, segment, chunk);

@@ -45,8 +45,7 @@ Result<std::unique_ptr<Plan>> Plan::create(Program program, ChannelSet& channels
     plan->stage_segment_bytes_.push_back(segment);
   }
   for (const PendingRing& ring : p.pendings) plan->tickets_.emplace_back(ring.depth);
-  plan->quotient_.resize(p.divisors.size());
-  plan->remainder_.resize(p.divisors.size());
+  plan->bounds_.resize(p.divisions.size());
   plan->build_tables();
   return plan;
 }
@@ -60,18 +59,7 @@ void Plan::build_tables() {
       table.lag_from[i] = step.lag;
       const uint32_t operand_count =
           step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
-      for (uint32_t o = 0; o < operand_count; ++o) {
-        const ProgramOperand& operand = program_.operands[step.first_operand + o];
-        if (operand.divisor == ProgramOperand::kNoData) {
-          table.signals = true;
-          continue;
-        }
-        const Width width{operand.divisor, operand.last - operand.first};
-        const bool known = std::any_of(table.widths.begin(), table.widths.end(), [&](const Width& w) {
-          return w.divisor == width.divisor && w.width == width.width;
-        });
-        if (!known) table.widths.push_back(width);
-      }
+      for (uint32_t o = 0; o < operand_count; ++o) note_extent(table, program_.operands[step.first_operand + o]);
     }
     for (uint32_t i = lane.step_count; i-- > 1;)
       table.lag_from[i - 1] = std::min(table.lag_from[i - 1], table.lag_from[i]);
@@ -79,8 +67,87 @@ void Plan::build_tables() {
   }
 }
 
+void Plan::note_extent(LaneTable& table, const ProgramOperand& operand) {
+  if (operand.division == ProgramOperand::kNoData) {
+    table.signals = true;
+    return;
+  }
+  const Extent extent{operand.division, operand.first, operand.last};
+  const auto same_width = [&](const Extent& other) {
+    return other.division == extent.division && other.last - other.first == extent.last - extent.first;
+  };
+  if (std::none_of(table.widths.begin(), table.widths.end(), same_width)) table.widths.push_back(extent);
+  const Division& division = program_.divisions[operand.division];
+  if (division.cut == Cut::even) return;
+  const auto same = [&](const Extent& other) { return same_width(other) && other.first == extent.first; };
+  if (std::none_of(table.extents.begin(), table.extents.end(), same)) table.extents.push_back(extent);
+  const uint32_t shares = division.parts / program_.size;
+  const bool joins = extent.last > extent.first && extent.first / shares != (extent.last - 1) / shares;
+  if (operand.kind == ProgramOperand::Kind::local && joins) joins_blocks_[static_cast<size_t>(operand.buffer)] = true;
+}
+
+// ---- the lengths of a call --------------------------------------------------------------------------------------------
+
+void Plan::bind(const Bindings& bindings) {
+  by_table_ = false;
+  placed_ = !bindings.input_places.empty() || !bindings.output_places.empty();
+  for (size_t n = 0; n < bounds_.size(); ++n) bind_division(n, bindings);
+  for (size_t n = 0; n < scratch_.size(); ++n) {
+    const ProgramWindow& held = program_.windows[static_cast<size_t>(BufferId::scratch) + n];
+    if (held.division == ProgramOperand::kNoData) continue;
+    const uint64_t bytes = (bound(held.division, held.last) - bound(held.division, held.first)) * bindings.element_bytes;
+    if (scratch_[n].size() < bytes) scratch_[n].resize(bytes);
+  }
+}
+
+void Plan::bind_division(size_t index, const Bindings& bindings) {
+  const Division& division = program_.divisions[index];
+  const Lengths& lengths = bindings.lengths;
+  Bounds& bounds = bounds_[index];
+  bounds.table = bounds.places[0] = bounds.places[1] = nullptr;
+  const bool even = division.cut == Cut::even;
+  const uint32_t shares = even ? division.parts : division.parts / program_.size;
+  bounds.quotient = lengths.count / shares;
+  bounds.remainder = lengths.count % shares;
+  if (even) return;
+  const bool alike = (division.cut == Cut::blocks ? lengths.counts : lengths.received_counts).empty();
+  // Equal blocks in equal shares follow the same formula.
+  if (alike && bounds.remainder == 0 && !placed_) return;
+  const size_t parts = division.parts;
+  if (bounds.memory.empty()) bounds.memory.resize(3 * (parts + 1));
+  const std::span<uint64_t> memory(bounds.memory);
+  fill_bounds(division, program_.size, lengths, memory.first(parts + 1));
+  bounds.table = memory.data();
+  by_table_ = true;
+  for (const BufferId buffer : {BufferId::input, BufferId::output}) {
+    const size_t n = static_cast<size_t>(buffer);
+    const std::span<const uint64_t> displacements = n == 0 ? bindings.input_places : bindings.output_places;
+    if (displacements.empty()) continue;
+    const std::span<uint64_t> places = memory.subspan((n + 1) * (parts + 1), parts);
+    fill_places(division, program_.size, lengths, displacements, places);
+    bounds.places[n] = places.data();
+  }
+}
+
+/// Elements of the lane's longest slice.
+uint64_t Plan::longest(const LaneTable& table) const noexcept {
+  uint64_t longest = 0;
+  for (const Extent& extent : table.widths) {
+    const Bounds& bounds = bounds_[extent.division];
+    const uint64_t width = extent.last - extent.first;
+    if (bounds.table == nullptr) longest = std::max(longest, width * bounds.quotient + std::min(width, bounds.remainder));
+  }
+  if (!by_table_) return longest;
+  for (const Extent& extent : table.extents) {
+    const uint64_t* bound = bounds_[extent.division].table;
+    if (bound != nullptr) longest = std::max(longest, bound[extent.last] - bound[extent.first]);
+  }
+  return longest;
+}
+
 uint64_t Plan::memory_bytes() const noexcept {
-  uint64_t bytes = scratch_.size();
+  uint64_t bytes = 0;
+  for (const auto& scratch : scratch_) bytes += scratch.size();
   for (size_t i = 0; i < stages_.size(); ++i) bytes += stage_segment_bytes_[i] * program_.stages[i].depth;
   for (const auto& ring : tickets_) bytes += ring.size() * sizeof(Ticket);
   return bytes;

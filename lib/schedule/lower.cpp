@@ -51,17 +51,18 @@ struct Draft {
 
 enum class Overlap : uint8_t { none, same, partial };
 
-/// Input and output may be the same memory: lowering is not told, so they are taken to be.
-Overlap overlap(const ProgramOperand& a, const ProgramOperand& b) {
+bool is_callers(BufferId buffer) { return buffer == BufferId::input || buffer == BufferId::output; }
+
+/// `alias`: input and output may be the same memory. Lowering is not told whether they are, so they are taken to be.
+Overlap overlap(const ProgramOperand& a, const ProgramOperand& b, bool alias) {
   using Kind = ProgramOperand::Kind;
-  if (a.divisor == ProgramOperand::kNoData || b.divisor == ProgramOperand::kNoData) return Overlap::none;
+  if (a.division == ProgramOperand::kNoData || b.division == ProgramOperand::kNoData) return Overlap::none;
   if (a.kind != b.kind || a.kind == Kind::slot) return Overlap::none;
   if (a.kind == Kind::staged) return a.index == b.index ? Overlap::same : Overlap::none;
-  const bool scratch_a = a.buffer == BufferId::scratch;
-  const bool scratch_b = b.buffer == BufferId::scratch;
-  if (scratch_a != scratch_b || a.first == a.last || b.first == b.last) return Overlap::none;
+  const bool one_memory = a.buffer == b.buffer || (alias && is_callers(a.buffer) && is_callers(b.buffer));
+  if (!one_memory || a.first == a.last || b.first == b.last) return Overlap::none;
   // Bounds of different divisions compare differently for different counts.
-  if (a.divisor != b.divisor) return Overlap::partial;
+  if (a.division != b.division) return Overlap::partial;
   if (a.first == b.first && a.last == b.last) return Overlap::same;
   return a.first < b.last && b.first < a.last ? Overlap::partial : Overlap::none;
 }
@@ -74,10 +75,17 @@ uint16_t power_of_two_at_least(uint32_t value) {
 
 class Lowering {
  public:
-  Lowering(const Schedule& schedule, const Capabilities& capabilities) : schedule_(schedule), capabilities_(capabilities) {
+  Lowering(const Schedule& schedule, const Capabilities& capabilities)
+      : schedule_(schedule), capabilities_(capabilities), alias_(may_alias(schedule.collective)) {
     program_.collective = schedule.collective;
     program_.rank = schedule.rank;
     program_.size = schedule.size;
+    for (const BufferId buffer : {BufferId::input, BufferId::output}) {
+      keep_window(buffer, window(schedule.collective, buffer, schedule.rank, schedule.root, schedule.size));
+    }
+    for (size_t n = 0; n < schedule.scratch.size(); ++n) {
+      keep_window(static_cast<BufferId>(static_cast<size_t>(BufferId::scratch) + n), schedule.scratch[n]);
+    }
   }
 
   Program run() {
@@ -224,14 +232,14 @@ class Lowering {
     return true;
   }
 
-  static bool overtakes(const Draft& draft, size_t post, size_t other, uint32_t prefetch) {
+  bool overtakes(const Draft& draft, size_t post, size_t other, uint32_t prefetch) const {
     const Item& receive = draft.items[post];
     const Item& user = draft.items[other];
     if (user.verb == Verb::post_recv) return false;
     if (user.verb == Verb::await_received && user.pending == receive.pending) return false;
     const Time posted = {receive.lag, post};
     for (const ProgramOperand& operand : user.operands) {
-      const Overlap kind = overlap(operand, receive.operands[0]);
+      const Overlap kind = overlap(operand, receive.operands[0], alias_);
       if (kind == Overlap::partial) return true;
       if (kind == Overlap::none) continue;
       const bool before = Time{user.lag, other} < posted;
@@ -285,7 +293,7 @@ class Lowering {
       if (writer.verb != Verb::fold && writer.verb != Verb::post_recv) continue;
       for (size_t n = writer.source_count; n < writer.operands.size(); ++n) {
         Time write = {writer.lag, other};
-        switch (overlap(writer.operands[n], bytes)) {
+        switch (overlap(writer.operands[n], bytes, alias_)) {
           case Overlap::none:
             continue;
           case Overlap::partial:  // every chunk posted so far
@@ -360,16 +368,26 @@ class Lowering {
     return operand.kind == Operand::Kind::message && carrier(operand.peer) == Carrier::messages;
   }
 
+  uint16_t division(Slice slice) {
+    const Division wanted{slice.cut, slice.parts};
+    auto found = std::find(program_.divisions.begin(), program_.divisions.end(), wanted);
+    if (found == program_.divisions.end()) found = program_.divisions.insert(found, wanted);
+    return static_cast<uint16_t>(found - program_.divisions.begin());
+  }
+
+  void keep_window(BufferId buffer, Slice slice) {
+    if (slice == kNothing) return;
+    program_.windows[static_cast<size_t>(buffer)] = {division(slice), slice.first, slice.last};
+  }
+
   ProgramOperand extent(ProgramOperand::Kind kind, Slice slice) {
     ProgramOperand result;
     result.kind = kind;
     if (slice.parts == 0) {
-      result.divisor = ProgramOperand::kNoData;
+      result.division = ProgramOperand::kNoData;
       return result;
     }
-    auto found = std::find(program_.divisors.begin(), program_.divisors.end(), slice.parts);
-    if (found == program_.divisors.end()) found = program_.divisors.insert(found, slice.parts);
-    result.divisor = static_cast<uint16_t>(found - program_.divisors.begin());
+    result.division = division(slice);
     result.first = slice.first;
     result.last = slice.last;
     return result;
@@ -378,7 +396,6 @@ class Lowering {
   ProgramOperand local(const Operand& operand) {
     ProgramOperand result = extent(ProgramOperand::Kind::local, operand.slice);
     result.buffer = operand.buffer;
-    program_.uses_scratch = program_.uses_scratch || operand.buffer == BufferId::scratch;
     return result;
   }
 
@@ -415,6 +432,7 @@ class Lowering {
 
   const Schedule& schedule_;
   const Capabilities& capabilities_;
+  const bool alias_;
   Program program_;
   uint16_t lane_ = 0;
   std::map<std::pair<uint32_t, uint8_t>, uint16_t> channel_of_;

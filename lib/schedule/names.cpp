@@ -8,8 +8,24 @@ std::string_view name(Collective collective) noexcept {
   switch (collective) {
     case Collective::allreduce:
       return "allreduce";
+    case Collective::reduce:
+      return "reduce";
     case Collective::broadcast:
       return "broadcast";
+    case Collective::allgather:
+      return "allgather";
+    case Collective::gather:
+      return "gather";
+    case Collective::scatter:
+      return "scatter";
+    case Collective::reduce_scatter:
+      return "reduce_scatter";
+    case Collective::alltoall:
+      return "alltoall";
+    case Collective::scan:
+      return "scan";
+    case Collective::exscan:
+      return "exscan";
     case Collective::barrier:
       return "barrier";
   }
@@ -24,6 +40,10 @@ std::string_view name(BufferId buffer) noexcept {
       return "output";
     case BufferId::scratch:
       return "scratch";
+    case BufferId::scratch_b:
+      return "scratch_b";
+    case BufferId::scratch_c:
+      return "scratch_c";
   }
   return "unknown";
 }

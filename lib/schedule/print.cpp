@@ -15,11 +15,12 @@
 namespace tutti {
 namespace {
 
-/// "" for all, "[3/8]" for block 3 of 8, "[2..5/8]" for blocks 2, 3 and 4.
-std::string slice_text(uint32_t first, uint32_t last, uint32_t parts) {
-  if (parts == 1 && first == 0 && last == 1) return "";
-  if (last == first + 1) return fmt::format("[{}/{}]", first, parts);
-  return fmt::format("[{}..{}/{}]", first, last, parts);
+/// "" for all, "[3/8]" for the third of 8 parts, "[2..5/8]" for parts 2, 3 and 4; "[block 3/8]" where the call says how long.
+std::string slice_text(uint32_t first, uint32_t last, const Division& division) {
+  if (division == Division{} && first == 0 && last == 1) return "";
+  const std::string_view kind = division.cut == Cut::even ? "" : division.cut == Cut::blocks ? "block " : "received ";
+  if (last == first + 1) return fmt::format("[{}{}/{}]", kind, first, division.parts);
+  return fmt::format("[{}{}..{}/{}]", kind, first, last, division.parts);
 }
 
 std::string operand_text(const Operand& operand, bool source) {
@@ -29,7 +30,7 @@ std::string operand_text(const Operand& operand, bool source) {
     return fmt::format("{} {} {}", signal ? "signal" : "message", source ? "from" : "to", operand.peer);
   }
   if (signal) return "nothing";
-  return fmt::format("{}{}", name(operand.buffer), slice_text(slice.first, slice.last, slice.parts));
+  return fmt::format("{}{}", name(operand.buffer), slice_text(slice.first, slice.last, {slice.cut, slice.parts}));
 }
 
 std::string step_text(const Step& step) {
@@ -56,10 +57,10 @@ std::string operand_text(const Program& program, const ProgramOperand& operand) 
       text = fmt::format("staged {}", operand.index);
       break;
   }
-  if (operand.divisor == ProgramOperand::kNoData) {
+  if (operand.division == ProgramOperand::kNoData) {
     return operand.kind == ProgramOperand::Kind::slot ? text + " (signal)" : "nothing";
   }
-  return text + slice_text(operand.first, operand.last, program.divisors[operand.divisor]);
+  return text + slice_text(operand.first, operand.last, program.divisions[operand.division]);
 }
 
 std::string fold_text(const Program& program, const ProgramStep& step) {
@@ -128,8 +129,13 @@ std::string print_text(const Schedule& schedule) {
 }
 
 std::string print_text(const Program& program) {
-  std::string text = fmt::format("{}, program of rank {} of {}{}\n", name(program.collective), program.rank, program.size,
-                                 program.uses_scratch ? ", with scratch" : "");
+  std::string text = fmt::format("{}, program of rank {} of {}\n", name(program.collective), program.rank, program.size);
+  for (size_t n = static_cast<size_t>(BufferId::scratch); n < kBufferCount; ++n) {
+    const ProgramWindow& held = program.windows[n];
+    if (held.division == ProgramOperand::kNoData) continue;
+    const std::string part = slice_text(held.first, held.last, program.divisions[held.division]);
+    text += fmt::format("  {} as large as input{}\n", name(static_cast<BufferId>(n)), part);
+  }
   for (size_t n = 0; n < program.channels.size(); ++n) {
     const ProgramChannel& channel = program.channels[n];
     text += fmt::format("  channel {}: {} rank {}, by {}, lane {}\n", n, channel.direction == TUTTI_TP_SEND ? "to" : "from",

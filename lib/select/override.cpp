@@ -79,10 +79,17 @@ Parameters default_parameters(const AlgorithmInfo& algorithm) {
   return parameters;
 }
 
+const char* lacks(const AlgorithmInfo& algorithm, const Requirements& required) {
+  if (required.uneven && algorithm.has(kEqualBlocks)) return "its blocks are as long as each other";
+  if (required.canonical && !algorithm.has(kCanonical)) return "it is not deterministic";
+  if (required.ordered && !algorithm.has(kRankOrdered)) return "it does not fold in rank order";
+  return nullptr;
+}
+
 const char* unfit_for(const AlgorithmInfo& algorithm, const Shape& shape) {
   if (shape.size < algorithm.min_ranks) return "it needs more ranks";
   if (shape.size > algorithm.max_ranks) return "it is for fewer ranks";
-  if (algorithm.power_of_two_only && !std::has_single_bit(shape.size)) return "it needs a power of two ranks";
+  if (algorithm.has(kPowerOfTwoRanks) && !std::has_single_bit(shape.size)) return "it needs a power of two ranks";
   return nullptr;
 }
 

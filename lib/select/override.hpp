@@ -11,6 +11,9 @@ Parameters default_parameters(const AlgorithmInfo& algorithm);
 /// nullptr if the algorithm does for this shape; else the restriction that it breaks, for people.
 const char* unfit_for(const AlgorithmInfo& algorithm, const Shape& shape);
 
+/// nullptr if the algorithm does what is required; else what it lacks, for people.
+const char* lacks(const AlgorithmInfo& algorithm, const Requirements& required);
+
 /// "ring:segment_bytes=256K,channels=2" -> algorithm and parameters.
 Result<Choice> parse_override(Collective collective, const Shape& shape, std::string_view text);
 

@@ -115,22 +115,42 @@ CostModel cost_model(Distance distance) {
   return model;
 }
 
+namespace {
+
+/// Whether groups say anything: more than one of them, and not a rank each.
+bool nests(const Shape& shape) {
+  return std::any_of(shape.group_of.begin(), shape.group_of.end(), [&](const std::vector<uint32_t>& level) {
+    const uint32_t last = level.empty() ? 0 : *std::max_element(level.begin(), level.end());
+    return last > 0 && last + 1 < shape.size;
+  });
+}
+
+}  // namespace
+
 Result<std::vector<SelectionRow>> selection_table(Collective collective, const Shape& shape, std::string_view override_text,
-                                                  const CostModel& model) {
+                                                  const CostModel& model, const Requirements& required) {
   std::vector<SelectionRow> table;
+  std::string passed_over;
   if (!override_text.empty()) {
     Result<Choice> forced = parse_override(collective, shape, override_text);
     if (!forced) return forced.status();
-    table.push_back({UINT64_MAX, std::move(*forced)});
-    return table;
+    const char* lack = lacks(*forced->algorithm, required);
+    if (lack == nullptr) {
+      table.push_back({UINT64_MAX, std::move(*forced)});
+      return table;
+    }
+    passed_over = fmt::format(" (not {}, which the setting {} asks for: {})", forced->algorithm->name, name(collective), lack);
   }
   std::vector<Candidate> candidates;
   for (const AlgorithmInfo* info : all_algorithms()) {
-    if (info->collective == collective && unfit_for(*info, shape) == nullptr)
-      candidates.push_back({info, default_parameters(*info)});
+    if (info->collective != collective || unfit_for(*info, shape) != nullptr || lacks(*info, required) != nullptr) continue;
+    if (info->has(kNested) && !nests(shape)) continue;
+    candidates.push_back({info, default_parameters(*info)});
   }
   if (candidates.empty()) {
-    return error(TUTTI_ERR_UNSUPPORTED, "there is no {} algorithm for {} ranks", name(collective), shape.size);
+    return error(TUTTI_ERR_UNSUPPORTED, "there is no {} algorithm for {} ranks{}{}{}", name(collective), shape.size,
+                 required.uneven ? ", uneven blocks" : "", required.ordered ? ", operations that do not commute" : "",
+                 required.canonical ? ", deterministic mode" : "");
   }
   const Ranking ranking(std::move(candidates), shape, model);
   std::vector<Range> ranges;
@@ -146,9 +166,34 @@ Result<std::vector<SelectionRow>> selection_table(Collective collective, const S
   ranges.back().last_bytes = UINT64_MAX;
   for (const Range& range : ranges) {
     const Candidate& winner = ranking[range.winner];
-    table.push_back({range.last_bytes, {winner.algorithm, winner.parameters, reason(ranking, range)}});
+    table.push_back({range.last_bytes, {winner.algorithm, winner.parameters, reason(ranking, range) + passed_over}});
   }
   return table;
+}
+
+Selector::Selector(Shape shape, CostModel model, Overrides overrides)
+    : shape_(std::move(shape)), model_(model), overrides_(std::move(overrides)) {}
+
+Status Selector::check() const {
+  for (uint32_t c = 0; c < kCollectiveCount; ++c) {
+    if (overrides_[c].empty()) continue;
+    const auto collective = static_cast<Collective>(c);
+    const Result<Choice> forced = parse_override(collective, shape_, overrides_[c]);
+    if (!forced) return forced.status().with_context(fmt::format("setting `{}`", name(collective)));
+  }
+  return Status();
+}
+
+Result<std::span<const SelectionRow>> Selector::table(Collective collective, const Requirements& required) {
+  const auto c = static_cast<size_t>(collective);
+  const size_t kind = size_t{required.uneven} | size_t{required.ordered} << 1 | size_t{required.canonical} << 2;
+  std::vector<SelectionRow>& table = tables_[c][kind];
+  if (table.empty()) {
+    Result<std::vector<SelectionRow>> made = selection_table(collective, shape_, overrides_[c], model_, required);
+    if (!made) return made.status();
+    table = std::move(*made);
+  }
+  return std::span<const SelectionRow>(table);
 }
 
 const SelectionRow& select(std::span<const SelectionRow> table, uint64_t bytes) {

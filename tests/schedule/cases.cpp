@@ -3,6 +3,12 @@
 #include "cases.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <random>
 #include <set>
 
 namespace tutti::cases {
@@ -35,11 +41,90 @@ std::string text(const Parameters& parameters) {
   return text.empty() ? "none" : text;
 }
 
-std::vector<uint64_t> counts(uint32_t ranks, uint32_t parts) {
-  // 5 chunks of two elements a block, and one element more in some: more chunks than tickets and prefetched receives.
-  const uint64_t several_chunks = uint64_t{parts} * 10 + parts / 2 + 1;
-  const std::set<uint64_t> distinct = {0, 1, 2, 3, ranks - 1u, ranks, ranks + 1u, 2 * ranks + 1u, several_chunks};
+std::vector<uint64_t> counts(const AlgorithmInfo& algorithm, uint32_t ranks) {
+  if (algorithm.collective == Collective::barrier) return {0};
+  if (has_blocks(algorithm.collective)) return {0, 1, 2, 3, 11};
+  // 5 chunks of two elements a part, and one element more in some: more chunks than tickets and prefetched receives.
+  const uint64_t several_chunks = uint64_t{ranks} * 10 + ranks / 2 + 1;
+  const std::set<uint64_t> distinct = {0, 1, 2, 3, ranks - 1u, ranks, ranks + 1u, 2 * ranks + 3u, several_chunks};
   return {distinct.begin(), distinct.end()};
+}
+
+bool takes_uneven(const AlgorithmInfo& algorithm) {
+  return has_blocks(algorithm.collective) && !algorithm.has(kEqualBlocks);
+}
+
+std::vector<uint64_t> random_counts(const AlgorithmInfo& algorithm, uint32_t ranks, uint64_t longest, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<uint64_t> counts(algorithm.collective == Collective::alltoall ? size_t{ranks} * ranks : ranks);
+  // A third of the blocks are empty: what is skipped at one end only would hang.
+  for (uint64_t& count : counts) count = random() % 3 == 0 ? 0 : random() % (longest + 1);
+  return counts;
+}
+
+std::vector<std::vector<uint64_t>> uneven_counts(const AlgorithmInfo& algorithm, uint32_t ranks, uint64_t seed) {
+  constexpr uint32_t kExhaustiveRanks = 5;
+  constexpr uint64_t kRandom = 3;
+  std::vector<std::vector<uint64_t>> all;
+  if (!takes_uneven(algorithm)) return all;
+  if (algorithm.collective != Collective::alltoall && ranks <= kExhaustiveRanks) {
+    for (uint64_t number = 0; number < static_cast<uint64_t>(std::pow(3, ranks)); ++number) {
+      std::vector<uint64_t> counts;
+      for (uint64_t rest = number; counts.size() < ranks; rest /= 3) counts.push_back(std::array{0, 1, 3}[rest % 3]);
+      all.push_back(std::move(counts));
+    }
+  }
+  for (uint64_t n = 0; n < kRandom; ++n) all.push_back(random_counts(algorithm, ranks, 11, seed * kRandom + n));
+  return all;
+}
+
+std::vector<Shape> shapes(const AlgorithmInfo& algorithm, uint32_t ranks) {
+  std::vector<Shape> all = {Shape::flat(ranks)};
+  if (!algorithm.has(kNested)) return all;
+  const auto add = [&](const std::vector<std::function<uint32_t(uint32_t)>>& levels) {
+    Shape shape = Shape::flat(ranks);
+    for (const auto& group_of : levels) {
+      std::map<uint32_t, uint32_t> dense;
+      std::vector<uint32_t>& groups = shape.group_of.emplace_back();
+      for (uint32_t r = 0; r < ranks; ++r) {
+        groups.push_back(dense.emplace(group_of(r), static_cast<uint32_t>(dense.size())).first->second);
+      }
+    }
+    if (std::find(all.begin(), all.end(), shape) == all.end()) all.push_back(std::move(shape));
+  };
+  const uint32_t nodes = (ranks + 2) / 3;
+  add({[](uint32_t r) { return r / 2; }});
+  add({[](uint32_t r) { return r / 3; }});
+  add({[=](uint32_t r) { return r % nodes; }});
+  add({[](uint32_t r) { return std::min(r, 1u); }});
+  add({[](uint32_t r) { return r; }});
+  add({[](uint32_t) { return 0; }});
+  add({[](uint32_t r) { return r / 2; }, [](uint32_t r) { return r / 4; }});
+  add({[](uint32_t r) { return r / 2; }, [](uint32_t r) { return r / 4; }, [](uint32_t r) { return r / 12; }});
+  return all;
+}
+
+std::string text(const Shape& shape) {
+  std::string text;
+  for (const std::vector<uint32_t>& level : shape.group_of) {
+    text += text.empty() ? "groups " : "; ";
+    for (const uint32_t group : level) text += std::to_string(group) + ' ';
+  }
+  return text.empty() ? "flat" : text;
+}
+
+bool fits(const AlgorithmInfo& algorithm, uint32_t ranks) {
+  if (ranks < algorithm.min_ranks || ranks > algorithm.max_ranks) return false;
+  return !algorithm.has(kPowerOfTwoRanks) || std::has_single_bit(ranks);
+}
+
+Call call_for(const AlgorithmInfo& algorithm, uint32_t element_bytes, uint32_t root) {
+  Call call;
+  call.element_bytes = element_bytes;
+  call.root = root;
+  call.rank_ordered = algorithm.has(kRankOrdered);
+  call.canonical = algorithm.has(kCanonical);
+  return call;
 }
 
 std::vector<Mix> mixes(uint32_t ranks, uint64_t max_segment_bytes, uint16_t prefetch, uint64_t seed) {
@@ -55,12 +140,12 @@ std::vector<Mix> mixes(uint32_t ranks, uint64_t max_segment_bytes, uint16_t pref
   return all;
 }
 
-std::vector<Schedule> job(const AlgorithmInfo& algorithm, uint32_t ranks, uint32_t root, const Parameters& parameters,
+std::vector<Schedule> job(const AlgorithmInfo& algorithm, const Shape& shape, uint32_t root, const Parameters& parameters,
                           bool in_place) {
   std::vector<Schedule> schedules;
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
+  for (uint32_t rank = 0; rank < shape.size; ++rank) {
     PlanRequest request;
-    request.shape = Shape::flat(ranks);
+    request.shape = shape;
     request.rank = rank;
     request.root = root;
     request.in_place = in_place;

@@ -30,10 +30,11 @@ class Run {
     for (const AlgorithmInfo* algorithm : all_algorithms()) {
       const uint64_t before = verified_;
       for (const uint32_t ranks : extent_.ranks) {
-        if (ranks < algorithm->min_ranks || ranks > algorithm->max_ranks) continue;
-        if (algorithm->power_of_two_only && (ranks & (ranks - 1)) != 0) continue;
-        const uint32_t roots = algorithm->collective == Collective::broadcast ? ranks : 1;
-        for (uint32_t root = 0; root < roots; ++root) one_root(*algorithm, ranks, root);
+        if (!cases::fits(*algorithm, ranks)) continue;
+        const uint32_t roots = has_root(algorithm->collective) ? ranks : 1;
+        for (const Shape& shape : cases::shapes(*algorithm, ranks)) {
+          for (uint32_t root = 0; root < roots; ++root) one_root(*algorithm, shape, root);
+        }
       }
       fmt::print("  {} {}: {}\n", name(algorithm->collective), algorithm->name, verified_ - before);
     }
@@ -45,49 +46,64 @@ class Run {
   }
 
  private:
-  void one_root(const AlgorithmInfo& algorithm, uint32_t ranks, uint32_t root) {
+  void one_root(const AlgorithmInfo& algorithm, const Shape& shape, uint32_t root) {
     for (const uint32_t element_bytes : extent_.element_bytes) {
       for (const Parameters& parameters : cases::parameter_variants(algorithm, element_bytes)) {
-        const std::vector<Schedule> job = cases::job(algorithm, ranks, root, parameters, false);
-        const std::vector<Schedule> job_in_place = cases::job(algorithm, ranks, root, parameters, true);
-        where_ = fmt::format("{} {} of {} ranks, root {}, parameters {}, elements of {} bytes", name(algorithm.collective),
-                             algorithm.name, ranks, root, cases::text(parameters), element_bytes);
+        const std::vector<Schedule> job = cases::job(algorithm, shape, root, parameters, false);
+        const std::vector<Schedule> job_in_place = cases::job(algorithm, shape, root, parameters, true);
+        where_ = fmt::format("{} {} of {} ranks ({}), root {}, parameters {}, elements of {} bytes", name(algorithm.collective),
+                             algorithm.name, shape.size, cases::text(shape), root, cases::text(parameters), element_bytes);
         for (const Schedule& schedule : job) expect(check(schedule), "");
         for (const Schedule& schedule : job_in_place) expect(check(schedule), "");
-        Call call;
-        call.element_bytes = element_bytes;
-        call.root = root;
-        call.rank_ordered = algorithm.rank_ordered;
-        one_job(job, call, false, job != job_in_place);
-        if (job != job_in_place) one_job(job_in_place, call, true, true);
+        const Call call = cases::call_for(algorithm, element_bytes, root);
+        const std::vector<Call> calls = calls_of(algorithm, shape.size, call);
+        one_job(job, calls, false, job != job_in_place);
+        if (job != job_in_place) one_job(job_in_place, calls, true, true);
       }
     }
   }
 
+  /// Equal blocks, or a vector, of several lengths; then blocks of different ones.
+  std::vector<Call> calls_of(const AlgorithmInfo& algorithm, uint32_t ranks, Call call) {
+    std::vector<Call> calls;
+    for (const uint64_t count : cases::counts(algorithm, ranks)) {
+      call.count = count;
+      calls.push_back(call);
+    }
+    for (std::vector<uint64_t>& counts : cases::uneven_counts(algorithm, ranks, ++seed_)) {
+      call.counts = std::move(counts);
+      calls.push_back(call);
+    }
+    return calls;
+  }
+
   /// Out of place and in place, but for `only` the one.
-  void one_job(const std::vector<Schedule>& job, Call call, bool in_place, bool only) {
+  void one_job(const std::vector<Schedule>& job, const std::vector<Call>& calls, bool in_place, bool only) {
     const auto ranks = static_cast<uint32_t>(job.size());
+    const uint32_t element_bytes = calls.front().element_bytes;
     for (const uint64_t elements : extent_.segment_elements) {
       for (uint16_t prefetch = 0; prefetch <= extent_.max_prefetch; ++prefetch) {
-        for (const cases::Mix& mix : cases::mixes(ranks, elements * call.element_bytes, prefetch, ++seed_)) {
+        for (const cases::Mix& mix : cases::mixes(ranks, elements * element_bytes, prefetch, ++seed_)) {
           const std::vector<Program> programs = lower_job(job, mix.pairs);
           Verifier verifier(programs);
-          for (const uint64_t count : cases::counts(ranks, ranks)) {
-            call.count = count;
+          for (Call call : calls) {
             for (const bool now_in_place : {false, true}) {
               if (only && now_in_place != in_place) continue;
               call.in_place = now_in_place;
               ++verified_;
               const Status status = verifier.judge(call);
-              if (!status.ok()) {
-                expect(status, fmt::format("; {}, segments of {} elements, prefetch {}, count {}{}", mix.name, elements, prefetch,
-                                           count, now_in_place ? ", in place" : ""));
-              }
+              if (!status.ok()) expect(status, details(call, mix, elements, prefetch));
             }
           }
         }
       }
     }
+  }
+
+  static std::string details(const Call& call, const cases::Mix& mix, uint64_t elements, uint16_t prefetch) {
+    std::string text = fmt::format("; {}, segments of {} elements, prefetch {}, count {}", mix.name, elements, prefetch, call.count);
+    for (const uint64_t count : call.counts) text += fmt::format(" {}", count);
+    return call.in_place ? text + ", in place" : text;
   }
 
   void expect(const Status& status, std::string_view details) {

@@ -178,7 +178,7 @@ void SimComm::prepare_allreduce(uint32_t rank, std::vector<int64_t>& values, con
                                 CollectiveOperation& operation, Deadline deadline) {
   Bindings bindings;
   bindings.input = bindings.output = values.data();
-  bindings.count = values.size();
+  bindings.lengths.count = values.size();
   bindings.element_bytes = sizeof(int64_t);
   bindings.fold = fold_function(DType::i64, Op::sum, CpuLevel::scalar);
   operation.reset(deadline);

@@ -25,8 +25,11 @@ std::string restrictions(const AlgorithmInfo& algorithm) {
   const auto add = [&](const std::string& one) { text += (text.empty() ? "" : ", ") + one; };
   if (algorithm.min_ranks > 1) add(fmt::format("at least {} ranks", algorithm.min_ranks));
   if (algorithm.max_ranks != UINT32_MAX) add(fmt::format("at most {} ranks", algorithm.max_ranks));
-  if (algorithm.power_of_two_only) add("powers of two only");
-  if (algorithm.rank_ordered) add("folds in rank order");
+  if (algorithm.has(kPowerOfTwoRanks)) add("powers of two only");
+  if (algorithm.has(kEqualBlocks)) add("equal blocks only");
+  if (algorithm.has(kNested)) add("for nested ranks");
+  if (algorithm.has(kRankOrdered)) add("folds in rank order");
+  if (algorithm.has(kCanonical)) add("deterministic");
   return text;
 }
 
@@ -98,7 +101,7 @@ Result<std::string> verdict_of(const ScheduleRequest& request, const Job& job) {
   call.count = std::min<uint64_t>(request.bytes / call.element_bytes, uint64_t{request.select.rank_count} * 3 + 1);
   call.root = request.root;
   call.in_place = request.in_place;
-  call.rank_ordered = job.algorithm->rank_ordered;
+  call.rank_ordered = job.algorithm->has(kRankOrdered);
   if (const Status verdict = verify(job.schedules, call); !verdict.ok()) return verdict;
   return fmt::format("verified: right for {} elements, lowered to messages, slots and mixed pairs\n", call.count);
 }

@@ -49,6 +49,8 @@ void Verifier::Machine::lay_out_tables() {
     const Program& program = job_[rank];
     ranks_[rank].first_extent = static_cast<uint32_t>(extents_.size());
     extents_.resize(extents_.size() + program.operands.size());
+    ranks_[rank].first_bounds = static_cast<uint32_t>(bounds_.size());
+    for (const Division& division : program.divisions) bounds_.emplace_back(size_t{division.parts} + 1);
     ranks_[rank].first_stage = static_cast<uint32_t>(stages_.size());
     stages_.resize(stages_.size() + program.stages.size());
     ranks_[rank].first_ticket_ring = static_cast<uint32_t>(tickets_.size());
@@ -77,6 +79,7 @@ void Verifier::Machine::bind(const Call& call) {
     channel.receives.clear();
     channel.released = 0;
   }
+  for (uint32_t rank = 0; rank < job_.size(); ++rank) bind_bounds(rank);
   for (Process& process : processes_) {
     const ProgramLane& lane = job_[process.rank].lanes[process.lane];
     process.segment = std::max<uint64_t>(1, lane.segment_bytes / call.element_bytes);
@@ -91,17 +94,34 @@ void Verifier::Machine::bind(const Call& call) {
   uint64_t cells = 0;
   for (uint32_t rank = 0; rank < job_.size(); ++rank) bind_memory(rank, cells);
   cells_.assign(cells, Cell{});
-  for (uint32_t rank = 0; rank < job_.size(); ++rank) {
-    if (job_[rank].collective == Collective::broadcast && rank != call.root) continue;
-    const BufferId given = job_[rank].collective == Collective::broadcast ? BufferId::output : BufferId::input;
-    for (uint32_t n = 0; n < call.count; ++n) {
-      cells_[ranks_[rank].buffer[static_cast<size_t>(given)] + n].value = {Terms::leaf(rank), n};
-    }
-  }
+  for (uint32_t rank = 0; rank < job_.size(); ++rank) bind_values(rank);
   heard_of_messages_.clear();
   heard_.assign(processes_.size() * heard_words_, 0);
   for (size_t n = 0; heard_words_ > 0 && n < processes_.size(); ++n) {
     heard_[n * heard_words_ + processes_[n].rank / 64] |= uint64_t{1} << (processes_[n].rank % 64);
+  }
+}
+
+/// What the rank knows of the call's lengths, as bounds.
+void Verifier::Machine::bind_bounds(uint32_t rank) {
+  const Program& program = job_[rank];
+  const uint32_t size = program.size;
+  Lengths lengths;
+  lengths.count = call_.count;
+  if (!call_.counts.empty()) {
+    const bool to_each = program.collective == Collective::alltoall;
+    own_counts_.assign(size, 0);
+    received_counts_.assign(size, 0);
+    for (uint32_t other = 0; other < size; ++other) {
+      if (to_each) received_counts_[other] = call_.counts[size_t{other} * size + rank];
+      const bool known = !hides_counts(program.collective) || other == rank || rank == call_.root;
+      if (to_each || known) own_counts_[other] = to_each ? call_.counts[size_t{rank} * size + other] : call_.counts[other];
+    }
+    lengths.counts = own_counts_;
+    lengths.received_counts = received_counts_;
+  }
+  for (size_t n = 0; n < program.divisions.size(); ++n) {
+    fill_bounds(program.divisions[n], size, lengths, bounds_[ranks_[rank].first_bounds + n]);
   }
 }
 
@@ -118,45 +138,94 @@ uint64_t Verifier::Machine::bind_lane(uint32_t rank, uint32_t lane_index, uint64
       const ProgramOperand& operand = program.operands[index];
       Extent& extent = extents_[ranks_[rank].first_extent + index];
       extent = {};
-      extent.signal = operand.divisor == ProgramOperand::kNoData;
+      extent.signal = operand.division == ProgramOperand::kNoData;
       signals |= extent.signal;
       if (extent.signal) continue;
-      const uint64_t quotient = call_.count / program.divisors[operand.divisor];
-      const uint64_t remainder = call_.count % program.divisors[operand.divisor];
-      const auto bound = [&](uint64_t part) { return part * quotient + std::min(part, remainder); };
-      extent.start = static_cast<uint32_t>(bound(operand.first));
-      extent.length = static_cast<uint32_t>(bound(operand.last) - bound(operand.first));
-      const uint64_t width = operand.last - operand.first;
-      longest = std::max(longest, width * quotient + std::min(width, remainder));
+      const std::vector<uint64_t>& bound = bounds(rank, operand.division);
+      extent.start = bound[operand.first];
+      extent.length = static_cast<uint32_t>(bound[operand.last] - bound[operand.first]);
+      longest = std::max<uint64_t>(longest, extent.length);
     }
   }
+  processes_[ranks_[rank].first_process + lane_index].longest = longest;
   const uint64_t iterations = (longest + segment - 1) / segment;
   return signals ? std::max<uint64_t>(iterations, 1) : iterations;
 }
 
 void Verifier::Machine::bind_memory(uint32_t rank, uint64_t& cells) {
+  const Program& program = job_[rank];
   const auto take = [&cells](uint64_t count) {
     const auto first = static_cast<uint32_t>(cells);
     cells += count;
     return first;
   };
-  Rank& own = ranks_[rank];
-  own.buffer[0] = take(call_.count);
-  own.buffer[1] = call_.in_place ? own.buffer[0] : take(call_.count);
-  own.buffer[2] = job_[rank].uses_scratch ? take(call_.count) : 0;
-  for (size_t n = 0; n < job_[rank].stages.size(); ++n) {
-    const Stage& stage = job_[rank].stages[n];
-    // No chunk is longer than the buffers: the rest of a segment is not needed.
-    const uint64_t stride = std::min(call_.count, processes_[own.first_process + stage.lane].segment);
-    stages_[own.first_stage + n] = {take(stride * stage.depth), static_cast<uint32_t>(stride)};
+  for (size_t n = 0; n < kBufferCount; ++n) {
+    const ProgramWindow& held = program.windows[n];
+    Memory& memory = ranks_[rank].memory[n];
+    memory = {};
+    if (held.division == ProgramOperand::kNoData) continue;
+    const std::vector<uint64_t>& bound = bounds(rank, held.division);
+    memory.origin = bound[held.first];
+    memory.length = static_cast<uint32_t>(bound[held.last] - bound[held.first]);
+    memory.first = static_cast<uint32_t>(cells);
+    const bool shared = n == static_cast<size_t>(BufferId::output) && call_.in_place && may_alias(program.collective);
+    if (!shared) cells += memory.length;
   }
+  if (call_.in_place && may_alias(program.collective)) {
+    // One memory: the smaller window lies within the larger.
+    Memory& input = memory(rank, BufferId::input);
+    Memory& output = memory(rank, BufferId::output);
+    Memory& larger = input.length >= output.length ? input : output;
+    Memory& smaller = input.length >= output.length ? output : input;
+    larger.first = take(larger.length);
+    smaller.first = static_cast<uint32_t>(larger.first + (smaller.length == 0 ? 0 : smaller.origin - larger.origin));
+  }
+  for (size_t n = 0; n < program.stages.size(); ++n) {
+    const Stage& stage = program.stages[n];
+    // No chunk is longer than the lane's longest slice: the rest of a segment is not needed.
+    const Process& process = processes_[ranks_[rank].first_process + stage.lane];
+    const uint64_t stride = process.iterations > 1 ? process.segment : process.longest;
+    stages_[ranks_[rank].first_stage + n] = {take(stride * stage.depth), static_cast<uint32_t>(stride)};
+  }
+}
+
+/// What the caller's buffers hold before the call.
+void Verifier::Machine::bind_values(uint32_t rank) {
+  const bool broadcast = job_[rank].collective == Collective::broadcast;
+  if (broadcast && rank != call_.root) return;
+  const Memory& given = memory(rank, broadcast ? BufferId::output : BufferId::input);
+  for (uint32_t n = 0; n < given.length; ++n) {
+    cells_[given.first + n].value = {Terms::leaf(rank), static_cast<uint32_t>(given.origin + n)};
+  }
+}
+
+/// Every local operand lies within its buffer.
+Status Verifier::Machine::check_windows() const {
+  for (uint32_t rank = 0; rank < job_.size(); ++rank) {
+    const Program& program = job_[rank];
+    for (size_t index = 0; index < program.operands.size(); ++index) {
+      const ProgramOperand& operand = program.operands[index];
+      const Extent& extent = extents_[ranks_[rank].first_extent + index];
+      if (operand.kind != ProgramOperand::Kind::local || extent.length == 0) continue;
+      const Memory& held = memory(rank, operand.buffer);
+      if (extent.start >= held.origin && extent.start + extent.length <= held.origin + held.length) continue;
+      return error(TUTTI_ERR_INTERNAL, "rank {}: elements {} to {} are outside of {}", rank, extent.start,
+                   extent.start + extent.length, name(operand.buffer));
+    }
+  }
+  return Status();
 }
 
 Status Verifier::Machine::run(const Call& call) {
   constexpr uint64_t kMaxCount = 1 << 24;
   if (call.count > kMaxCount) return error(TUTTI_ERR_ARGUMENT, "the verifier judges up to {} elements", kMaxCount);
   if (call.root >= job_.size()) return error(TUTTI_ERR_ARGUMENT, "root {} of {} ranks", call.root, job_.size());
+  const uint64_t vectors = job_[0].collective == Collective::alltoall ? job_.size() * job_.size() : job_.size();
+  if (!call.counts.empty() && call.counts.size() != vectors) {
+    return error(TUTTI_ERR_ARGUMENT, "{} counts for {} blocks", call.counts.size(), vectors);
+  }
   bind(call);
+  TUTTI_TRY(check_windows());
   TUTTI_TRY(run_all());
   TUTTI_TRY(leftovers());
   return judge_results();
@@ -234,63 +303,6 @@ Status Verifier::Machine::leftovers() const {
     if (channel.sent.size() == received) continue;
     return error(TUTTI_ERR_INTERNAL, "rank {} sends {} messages, rank {} receives {}", static_cast<int32_t>(from),
                  channel.sent.size(), static_cast<int32_t>(to), received);
-  }
-  return Status();
-}
-
-Status Verifier::Machine::judge_results() {
-  // Everything has arrived: what was not awaited within the program is by the engine, at the end.
-  for (uint32_t rank = 0; rank < job_.size(); ++rank) {
-    for (size_t ring = 0; ring < job_[rank].pendings.size(); ++ring) {
-      for (uint32_t& ticket : tickets_[ranks_[rank].first_ticket_ring + ring]) {
-        if (ticket == kNone) continue;
-        const Channel& channel = channels_[transfers_[ticket].channel];
-        const uint32_t owner = transfers_[ticket].receives ? channel.receiver : channel.sender;
-        if (settle(processes_[owner], ticket) != Outcome::done) return error(TUTTI_ERR_INTERNAL, "a transfer never ends");
-      }
-    }
-  }
-  if (job_[0].collective == Collective::barrier) return judge_barrier();
-  for (uint32_t rank = 0; rank < job_.size(); ++rank) {
-    for (uint64_t n = 0; n < call_.count; ++n) {
-      const Value& value = cells_[ranks_[rank].buffer[1] + n].value;
-      if (value.term == Terms::kUndefined) return error(TUTTI_ERR_INTERNAL, "rank {}: element {} has no result", rank, n);
-      if (value.element != n) return error(TUTTI_ERR_INTERNAL, "rank {}: element {} holds element {}", rank, n, value.element);
-      TUTTI_TRY(judge_reduction(rank, n, value));
-      const Value& first = cells_[ranks_[0].buffer[1] + n].value;
-      if (value.term == first.term) continue;
-      return error(TUTTI_ERR_INTERNAL, "element {} is {} on rank 0, but {} on rank {}", n, terms_.text(first.term),
-                   terms_.text(value.term), rank);
-    }
-  }
-  return Status();
-}
-
-Status Verifier::Machine::judge_reduction(uint32_t rank, uint64_t element, const Value& value) const {
-  if (job_[0].collective == Collective::broadcast) {
-    if (value.term == Terms::leaf(call_.root)) return Status();
-    return error(TUTTI_ERR_INTERNAL, "rank {}: element {} is {}, not the root's", rank, element, terms_.text(value.term));
-  }
-  const Terms::Facts& facts = terms_.facts(value.term);
-  const char* why = nullptr;
-  if (facts.repeated) why = "a contribution is in it twice";
-  if (facts.contributions < job_.size()) why = "a contribution is missing";
-  if (!facts.finalized || facts.misfinalized) why = "it is not finalized exactly once, at the end";
-  if (call_.rank_ordered && !facts.in_order) why = "it is not in rank order";
-  if (why == nullptr) return Status();
-  return error(TUTTI_ERR_INTERNAL, "rank {}: element {} is {}: {}", rank, element, terms_.text(value.term), why);
-}
-
-Status Verifier::Machine::judge_barrier() const {
-  for (uint32_t rank = 0; rank < job_.size(); ++rank) {
-    for (uint32_t other = 0; other < job_.size(); ++other) {
-      bool heard = rank == other;
-      for (size_t lane = 0; lane < job_[rank].lanes.size(); ++lane) {
-        const size_t process = ranks_[rank].first_process + lane;
-        heard |= (heard_[process * heard_words_ + other / 64] >> (other % 64) & 1) != 0;
-      }
-      if (!heard) return error(TUTTI_ERR_INTERNAL, "rank {} may end before rank {} begins", rank, other);
-    }
   }
   return Status();
 }

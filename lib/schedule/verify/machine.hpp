@@ -62,6 +62,7 @@ class Verifier::Machine {
     uint32_t rank = 0;
     uint32_t lane = 0;
     uint64_t segment = 1;  ///< elements
+    uint64_t longest = 0;  ///< elements of its longest slice
     uint64_t iterations = 0;
     uint64_t iteration = 0;
     uint32_t step = 0;
@@ -71,9 +72,15 @@ class Verifier::Machine {
     uint32_t waits_for = kNone;  ///< rank; for the report of a deadlock
   };
   struct Extent {
-    uint32_t start = 0;
+    uint64_t start = 0;  ///< in the vector
     uint32_t length = 0;
     bool signal = false;
+  };
+  /// A buffer: cells [first, first + length) hold the elements [origin, origin + length) of the vector.
+  struct Memory {
+    uint32_t first = 0;
+    uint32_t length = 0;
+    uint64_t origin = 0;
   };
   /// Where the parts of a rank begin in the flat arrays.
   struct Rank {
@@ -83,7 +90,8 @@ class Verifier::Machine {
     uint32_t first_extent = 0;
     uint32_t first_lag = 0;
     uint32_t first_stage = 0;
-    uint32_t buffer[3] = {};  ///< first cells, by BufferId
+    uint32_t first_bounds = 0;
+    Memory memory[kBufferCount];
   };
   struct StageCells {
     uint32_t first_cell = 0;
@@ -95,16 +103,24 @@ class Verifier::Machine {
   void connect_channels();
   void lay_out_tables();
   void bind(const Call& call);
+  void bind_bounds(uint32_t rank);
   void bind_memory(uint32_t rank, uint64_t& cells);
+  void bind_values(uint32_t rank);
   uint64_t bind_lane(uint32_t rank, uint32_t lane, uint64_t segment);
+  Status check_windows() const;
   Status run_all();
   Outcome run_process(uint32_t index);
   void wake(uint32_t process);
   Status deadlock() const;
   Status leftovers() const;
+
+  // ---- results.cpp
+  Status settle_all();
   Status judge_results();
-  Status judge_reduction(uint32_t rank, uint64_t element, const Value& value) const;
+  Status judge_rank(uint32_t rank);
+  Status judge_reduction(uint32_t rank, uint64_t element, const Value& value);
   Status judge_barrier() const;
+  Value moved_here(uint32_t rank, uint64_t element) const;
 
   // ---- steps.cpp: what one step does
   Outcome run_step(Process& process, const ProgramStep& step, uint64_t chunk);
@@ -126,6 +142,11 @@ class Verifier::Machine {
   void hear(const Process& process, const Message& message);
   Outcome fault(std::string text);
 
+  Memory& memory(uint32_t rank, BufferId buffer) { return ranks_[rank].memory[static_cast<size_t>(buffer)]; }
+  const Memory& memory(uint32_t rank, BufferId buffer) const { return ranks_[rank].memory[static_cast<size_t>(buffer)]; }
+  const std::vector<uint64_t>& bounds(uint32_t rank, uint16_t division) const {
+    return bounds_[ranks_[rank].first_bounds + division];
+  }
   const Extent& extent(const Process& process, uint32_t operand) const {
     return extents_[ranks_[process.rank].first_extent + operand];
   }
@@ -141,6 +162,10 @@ class Verifier::Machine {
   std::vector<Channel> channels_;
   std::vector<uint32_t> lag_from_;  ///< of (rank, its step): smallest lag of it and the later steps of its lane
   std::vector<Extent> extents_;
+  std::vector<std::vector<uint64_t>> bounds_;  ///< of (rank, its division)
+  std::vector<uint64_t> own_counts_;           ///< scratch of bind_bounds
+  std::vector<uint64_t> received_counts_;
+  std::vector<uint32_t> first_terms_;  ///< by element: what the first rank that has it got
   std::vector<Cell> cells_;
   std::vector<StageCells> stages_;
   std::vector<std::vector<uint32_t>> tickets_;  ///< transfers, kNone when free

@@ -42,8 +42,8 @@ uint32_t Verifier::Machine::cell_of(const Process& process, uint32_t index, uint
   const Program& program = job_[process.rank];
   const ProgramOperand& operand = program.operands[index];
   if (operand.kind == ProgramOperand::Kind::local) {
-    const uint32_t first = ranks_[process.rank].buffer[static_cast<size_t>(operand.buffer)];
-    return static_cast<uint32_t>(first + extent(process, index).start + chunk * process.segment);
+    const Memory& held = memory(process.rank, operand.buffer);
+    return static_cast<uint32_t>(held.first + (extent(process, index).start - held.origin) + chunk * process.segment);
   }
   const StageCells& stage = stages_[ranks_[process.rank].first_stage + operand.index];
   const uint64_t segment = chunk & (program.stages[operand.index].depth - 1u);
@@ -112,8 +112,8 @@ bool Verifier::Machine::write(const Process& process, uint32_t index) {
     return false;
   }
   const bool root = job_[process.rank].collective == Collective::broadcast && process.rank == call_.root;
-  const uint32_t first = ranks_[process.rank].buffer[static_cast<size_t>(BufferId::output)];
-  if (root && index >= first && index < first + call_.count) {
+  const Memory& output = memory(process.rank, BufferId::output);
+  if (root && index >= output.first && index < output.first + output.length) {
     fault("writes the buffer of the broadcast's root");
     return false;
   }

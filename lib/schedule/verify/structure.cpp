@@ -25,9 +25,7 @@ class ProgramCheck {
       return fault("program of rank {} of {} stands at place {} of {}", program_.rank, program_.size, rank_, size_);
     }
     if (program_.lanes.size() > kMaxLanes) return fault("{} lanes; at most {}", program_.lanes.size(), kMaxLanes);
-    for (const uint32_t divisor : program_.divisors) {
-      if (divisor == 0) return fault("a divisor is 0");
-    }
+    TUTTI_TRY(divisions());
     TUTTI_TRY(channels());
     for (const Stage& stage : program_.stages) {
       if (stage.lane >= program_.lanes.size() || !std::has_single_bit(stage.depth)) {
@@ -48,6 +46,27 @@ class ProgramCheck {
   template <class... Args>
   Status fault(fmt::format_string<Args...> format, Args&&... args) const {
     return Status(TUTTI_ERR_INTERNAL, fmt::format("rank {}: {}", rank_, fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  Status divisions() const {
+    for (const Division& division : program_.divisions) {
+      if (division.parts == 0) return fault("a vector is cut into 0 parts");
+      if (division.cut == Cut::even) continue;
+      if (!has_blocks(program_.collective)) return fault("{} has no blocks", name(program_.collective));
+      if (division.parts % size_ != 0) return fault("blocks of {} ranks are cut into {} parts", size_, division.parts);
+    }
+    for (const ProgramWindow& window : program_.windows) {
+      if (window.division == ProgramOperand::kNoData) continue;
+      TUTTI_TRY(range("window", window.division, window.first, window.last));
+    }
+    return Status();
+  }
+
+  Status range(std::string_view what, uint16_t division, uint32_t first, uint32_t last) const {
+    if (division >= program_.divisions.size()) return fault("division {} of {}", division, program_.divisions.size());
+    const uint32_t parts = program_.divisions[division].parts;
+    if (first > last || last > parts) return fault("{} {}..{} of {} parts", what, first, last, parts);
+    return Status();
   }
 
   Status channels() const {
@@ -85,19 +104,15 @@ class ProgramCheck {
   Status check_operand(uint32_t index, uint32_t lane, bool written) const {
     if (index >= program_.operands.size()) return fault("operand {} of {}", index, program_.operands.size());
     const ProgramOperand& operand = program_.operands[index];
-    if (operand.divisor != ProgramOperand::kNoData) {
-      if (operand.divisor >= program_.divisors.size())
-        return fault("divisor {} of {}", operand.divisor, program_.divisors.size());
-      if (operand.first > operand.last || operand.last > program_.divisors[operand.divisor]) {
-        return fault("slice {}..{} of {} parts", operand.first, operand.last, program_.divisors[operand.divisor]);
-      }
-    }
+    const bool signal = operand.division == ProgramOperand::kNoData;
+    if (!signal) TUTTI_TRY(range("slice", operand.division, operand.first, operand.last));
     switch (operand.kind) {
       case ProgramOperand::Kind::local:
-        if (operand.buffer == BufferId::input && (written || program_.collective == Collective::broadcast)) {
-          return fault("{} the caller's input", written ? "writes" : "a broadcast uses");
+        if (static_cast<size_t>(operand.buffer) >= kBufferCount) return fault("operand {} is of no buffer", index);
+        if (operand.buffer == BufferId::input && written && !signal) return fault("writes the caller's input");
+        if (!signal && program_.windows[static_cast<size_t>(operand.buffer)].division == ProgramOperand::kNoData) {
+          return fault("uses {}, which a {} does not have here", name(operand.buffer), name(program_.collective));
         }
-        if (operand.buffer == BufferId::scratch && !program_.uses_scratch) return fault("uses scratch and does not say so");
         return Status();
       case ProgramOperand::Kind::staged:
         if (operand.index >= program_.stages.size()) return fault("stage {} of {}", operand.index, program_.stages.size());
@@ -159,16 +174,31 @@ class ProgramCheck {
   std::vector<PendingUser> pending_users_;
 };
 
-Status check_slice(const Slice& slice) {
+Status check_slice(const Slice& slice, const Schedule& schedule) {
   if (slice.parts == 0 && slice == kSignal) return Status();
-  if (slice.parts != 0 && slice.first <= slice.last && slice.last <= slice.parts) return Status();
-  return error(TUTTI_ERR_INTERNAL, "slice {}..{} of {} parts", slice.first, slice.last, slice.parts);
+  if (slice.parts == 0 || slice.first > slice.last || slice.last > slice.parts) {
+    return error(TUTTI_ERR_INTERNAL, "slice {}..{} of {} parts", slice.first, slice.last, slice.parts);
+  }
+  if (slice.cut == Cut::even) return Status();
+  const bool received_elsewhere = slice.cut == Cut::received && schedule.collective != Collective::alltoall;
+  if (received_elsewhere || !has_blocks(schedule.collective) || slice.parts % schedule.size != 0) {
+    return error(TUTTI_ERR_INTERNAL, "blocks of {} ranks in {} parts, in a {}", schedule.size, slice.parts,
+                 name(schedule.collective));
+  }
+  return Status();
+}
+
+bool holds(const Schedule& schedule, BufferId buffer) {
+  if (buffer == BufferId::input || buffer == BufferId::output) {
+    return window(schedule.collective, buffer, schedule.rank, schedule.root, schedule.size) != kNothing;
+  }
+  return schedule.scratch[static_cast<size_t>(buffer) - static_cast<size_t>(BufferId::scratch)] != kNothing;
 }
 
 Status check_operands(const std::vector<Operand>& operands, const Schedule& schedule, bool written) {
   std::set<uint32_t> peers;
   for (const Operand& operand : operands) {
-    TUTTI_TRY(check_slice(operand.slice));
+    TUTTI_TRY(check_slice(operand.slice, schedule));
     if (operand.kind == Operand::Kind::message) {
       if (operand.peer >= schedule.size || operand.peer == schedule.rank) {
         return error(TUTTI_ERR_INTERNAL, "a message {} rank {}", written ? "to" : "from", operand.peer);
@@ -176,6 +206,8 @@ Status check_operands(const std::vector<Operand>& operands, const Schedule& sche
       if (!peers.insert(operand.peer).second) return error(TUTTI_ERR_INTERNAL, "rank {} twice in one step", operand.peer);
     } else if (operand.buffer == BufferId::input && written && operand.slice.parts != 0) {
       return error(TUTTI_ERR_INTERNAL, "writes the caller's input");
+    } else if (operand.slice.parts != 0 && !holds(schedule, operand.buffer)) {
+      return error(TUTTI_ERR_INTERNAL, "uses {}, which a {} does not have here", name(operand.buffer), name(schedule.collective));
     }
   }
   return Status();
@@ -201,6 +233,7 @@ Status check(const Schedule& schedule) {
   if (schedule.rank >= schedule.size) return error(TUTTI_ERR_INTERNAL, "rank {} of {}", schedule.rank, schedule.size);
   if (schedule.lanes.size() > kMaxLanes)
     return error(TUTTI_ERR_INTERNAL, "{} lanes; at most {}", schedule.lanes.size(), kMaxLanes);
+  for (const Slice& window : schedule.scratch) TUTTI_TRY(check_slice(window, schedule));
   for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
     for (size_t n = 0; n < schedule.lanes[lane].steps.size(); ++n) {
       const Status status = check_step(schedule.lanes[lane].steps[n], schedule);

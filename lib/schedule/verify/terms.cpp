@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace tutti {
 
@@ -12,7 +13,7 @@ Terms::Terms(uint32_t ranks) : words_((ranks + 63) / 64), nodes_(size_t{ranks} +
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     Facts& facts = nodes_[leaf(rank)].facts;
     facts.contributions = 1;
-    facts.first = facts.last = rank;
+    facts.first = facts.last = facts.highest = rank;
     ranks_of(leaf(rank))[rank / 64] |= uint64_t{1} << (rank % 64);
   }
 }
@@ -22,6 +23,21 @@ uint32_t Terms::fold(const uint32_t* children, uint32_t count) {
 }
 
 uint32_t Terms::finalize(uint32_t term) { return intern(&term, 1, true); }
+
+uint32_t Terms::canonical(uint32_t ranks) {
+  std::vector<uint32_t> terms;
+  const uint32_t active = std::bit_floor(ranks);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    const bool paired = rank < 2 * (ranks - active);
+    const uint32_t pair[] = {leaf(rank), leaf(rank + 1)};
+    terms.push_back(paired ? fold(pair, 2) : leaf(rank));
+    if (paired) ++rank;
+  }
+  for (; terms.size() > 1; terms.resize(terms.size() / 2)) {
+    for (size_t n = 0; n < terms.size() / 2; ++n) terms[n] = fold(&terms[2 * n], 2);
+  }
+  return terms.empty() ? kUndefined : terms[0];
+}
 
 uint32_t Terms::find(uint64_t hash, const uint32_t* children, uint32_t count, bool finalizes) const {
   const auto [begin, end] = index_.equal_range(hash);
@@ -62,6 +78,7 @@ Terms::Facts Terms::combine(const uint32_t* children, uint32_t count, uint64_t* 
     all.in_order &= part.in_order && (n == 0 || all.last < part.first);
     all.misfinalized |= part.misfinalized || part.finalized;
     all.last = part.last;
+    all.highest = std::max(all.highest, part.highest);
     all.contributions += part.contributions;
     for (uint32_t word = 0; word < words_; ++word) {
       all.repeated |= (ranks[word] & ranks_of(children[n])[word]) != 0;

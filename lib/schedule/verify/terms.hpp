@@ -19,6 +19,7 @@ class Terms {
     uint32_t contributions = 0;
     uint32_t first = 0;  ///< leftmost and rightmost rank
     uint32_t last = 0;
+    uint32_t highest = 0;
     bool repeated = false;      ///< a contribution is in it twice
     bool in_order = true;       ///< ranks ascend from left to right
     bool finalized = false;     ///< as its last operation
@@ -31,6 +32,9 @@ class Terms {
   /// The fold of several terms in one call, which is not the same as two calls (floats are rounded once a call).
   uint32_t fold(const uint32_t* children, uint32_t count);
   uint32_t finalize(uint32_t term);
+  /// The association of deterministic mode over ranks [0, ranks): with 2^m + extra ranks the first `extra` pairs of neighbours are
+  /// folded, then neighbours in m rounds.
+  uint32_t canonical(uint32_t ranks);
   const Facts& facts(uint32_t term) const { return nodes_[term].facts; }
   std::string text(uint32_t term) const;
 

@@ -39,27 +39,11 @@ Interpreter::Interpreter(std::span<const Program> job, const Call& call, uint64_
 void Interpreter::set_up_rank(uint32_t rank) {
   const Program& program = job_[rank];
   Rank& own = ranks_[rank];
-  for (std::vector<Number>& memory : own.memory) {
-    memory.resize(call_.count);
-    for (Number& number : memory) number = random_number();
-  }
-  const BufferId given = program.collective == Collective::broadcast || call_.in_place ? BufferId::output : BufferId::input;
-  for (uint64_t n = 0; n < call_.count; ++n) own.memory[static_cast<size_t>(given)][n] = contribution(rank, n);
-  for (const ProgramLane& lane : program.lanes) {
-    Lane state;
-    state.segment = std::max<uint64_t>(1, lane.segment_bytes / call_.element_bytes);
-    for (uint32_t n = lane.first_step; n < lane.first_step + lane.step_count; ++n) {
-      for (uint32_t o = 0; o < operand_count(program.steps[n]); ++o) {
-        const ProgramOperand& operand = program.operands[program.steps[n].first_operand + o];
-        const bool signal = operand.divisor == ProgramOperand::kNoData;
-        const uint64_t length = signal ? 1 : bound(program, operand, operand.last) - bound(program, operand, operand.first);
-        state.iterations = std::max(state.iterations, (length + state.segment - 1) / state.segment);
-      }
-    }
-    own.lanes.push_back(state);
-  }
+  set_up_memory(rank);
+  for (const ProgramLane& lane : program.lanes) set_up_lane(rank, lane);
   for (const Stage& stage : program.stages) {
-    own.stages.emplace_back(std::min(call_.count, own.lanes[stage.lane].segment) * stage.depth);
+    const Lane& lane = own.lanes[stage.lane];
+    own.stages.emplace_back((lane.iterations > 1 ? lane.segment : lane.longest) * stage.depth);
     for (Number& number : own.stages.back()) number = random_number();
   }
   for (const PendingRing& ring : program.pendings) own.tickets.emplace_back(ring.depth, kNoTicket);
@@ -67,6 +51,50 @@ void Interpreter::set_up_rank(uint32_t rank) {
     const bool sends = channel.direction == TUTTI_TP_SEND;
     own.channels.push_back(channel_index(channel.lane, sends ? rank : channel.peer, sends ? channel.peer : rank));
   }
+}
+
+void Interpreter::set_up_memory(uint32_t rank) {
+  const Program& program = job_[rank];
+  Rank& own = ranks_[rank];
+  for (size_t n = 0; n < kBufferCount; ++n) {
+    const ProgramWindow& held = program.windows[n];
+    if (held.division == ProgramOperand::kNoData) continue;
+    const uint64_t origin = bound(rank, held.division, held.first);
+    own.memory[n] = {&own.store[n], 0, origin, bound(rank, held.division, held.last) - origin};
+    own.store[n].resize(own.memory[n].length);
+    for (Number& number : own.store[n]) number = random_number();
+  }
+  Memory& input = own.memory[0];
+  Memory& output = own.memory[1];
+  if (call_.in_place && program.collective != Collective::alltoall && input.numbers != nullptr && output.numbers != nullptr) {
+    Memory& larger = input.length >= output.length ? input : output;
+    Memory& smaller = input.length >= output.length ? output : input;
+    smaller.numbers = larger.numbers;
+    smaller.first = smaller.origin - larger.origin;
+  }
+  Memory& given = own.memory[program.collective == Collective::broadcast ? 1 : 0];
+  for (uint64_t n = 0; n < given.length; ++n) {
+    (*given.numbers)[given.first + n] = contribution(rank, given.origin + n);
+  }
+}
+
+void Interpreter::set_up_lane(uint32_t rank, const ProgramLane& lane) {
+  const Program& program = job_[rank];
+  Lane state;
+  state.segment = std::max<uint64_t>(1, lane.segment_bytes / call_.element_bytes);
+  bool signals = false;
+  for (uint32_t n = lane.first_step; n < lane.first_step + lane.step_count; ++n) {
+    for (uint32_t o = 0; o < operand_count(program.steps[n]); ++o) {
+      const ProgramOperand& operand = program.operands[program.steps[n].first_operand + o];
+      if (operand.division == ProgramOperand::kNoData) {
+        signals = true;
+      } else {
+        state.longest = std::max(state.longest, length_of(rank, operand));
+      }
+    }
+  }
+  state.iterations = std::max<uint64_t>((state.longest + state.segment - 1) / state.segment, signals ? 1 : 0);
+  ranks_[rank].lanes.push_back(state);
 }
 
 uint32_t Interpreter::channel_index(uint16_t lane, uint32_t from, uint32_t to) {
@@ -178,13 +206,32 @@ Interpreter::Progress Interpreter::end_rank(uint32_t rank) {
   return Progress::moved;
 }
 
-uint64_t Interpreter::bound(const Program& program, const ProgramOperand& operand, uint32_t part) const {
-  const uint64_t parts = program.divisors[operand.divisor];
-  return part * (call_.count / parts) + std::min<uint64_t>(part, call_.count % parts);
+/// The length of a block, as far as the rank knows.
+uint64_t Interpreter::count_of(uint32_t rank, Cut cut, uint32_t block) const {
+  if (call_.counts.empty()) return call_.count;
+  const Collective collective = job_[rank].collective;
+  const size_t size = job_.size();
+  if (collective == Collective::alltoall) {
+    return call_.counts[cut == Cut::blocks ? rank * size + block : block * size + rank];
+  }
+  const bool hidden = collective == Collective::gather || collective == Collective::scatter;
+  return hidden && block != rank && rank != call_.root ? 0 : call_.counts[block];
+}
+
+uint64_t Interpreter::bound(uint32_t rank, uint16_t division, uint32_t part) const {
+  const Division& cut = job_[rank].divisions[division];
+  const auto even = [](uint64_t count, uint64_t parts, uint64_t index) {
+    return index * (count / parts) + std::min(index, count % parts);
+  };
+  if (cut.cut == Cut::even) return even(call_.count, cut.parts, part);
+  const auto shares = static_cast<uint32_t>(cut.parts / job_.size());
+  uint64_t start = 0;
+  for (uint32_t block = 0; block < part / shares; ++block) start += count_of(rank, cut.cut, block);
+  return part % shares == 0 ? start : start + even(count_of(rank, cut.cut, part / shares), shares, part % shares);
 }
 
 uint64_t Interpreter::chunk_length(uint32_t rank, const Lane& lane, const ProgramOperand& operand, uint64_t chunk) const {
-  const uint64_t length = bound(job_[rank], operand, operand.last) - bound(job_[rank], operand, operand.first);
+  const uint64_t length = length_of(rank, operand);
   const uint64_t from = chunk * lane.segment;
   return from >= length ? 0 : std::min(lane.segment, length - from);
 }
@@ -198,10 +245,10 @@ Interpreter::Number* Interpreter::place(uint32_t rank, const Lane& lane, const P
     const uint64_t stride = stage.size() / depth;
     return length <= stride ? stage.data() + (chunk % depth) * stride : nullptr;
   }
-  const uint64_t from = bound(job_[rank], operand, operand.first) + chunk * lane.segment;
-  const bool alias = call_.in_place && operand.buffer == BufferId::input;
-  std::vector<Number>& memory = own.memory[static_cast<size_t>(alias ? BufferId::output : operand.buffer)];
-  return from + length <= memory.size() ? memory.data() + from : nullptr;
+  const Memory& memory = own.memory[static_cast<size_t>(operand.buffer)];
+  const uint64_t from = bound(rank, operand.division, operand.first) + chunk * lane.segment;
+  if (from < memory.origin || from + length > memory.origin + memory.length) return nullptr;
+  return memory.numbers->data() + memory.first + (from - memory.origin);
 }
 
 Interpreter::Progress Interpreter::run_step(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk) {
@@ -215,7 +262,7 @@ Interpreter::Progress Interpreter::run_step(uint32_t rank, Lane& lane, const Pro
 
 Interpreter::Progress Interpreter::run_fold(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk) {
   const ProgramOperand* operands = job_[rank].operands.data() + step.first_operand;
-  const bool signal = operands[0].divisor == ProgramOperand::kNoData;
+  const bool signal = operands[0].division == ProgramOperand::kNoData;
   const uint64_t length = signal ? 0 : chunk_length(rank, lane, operands[0], chunk);
   if (signal ? chunk > 0 : length == 0) return Progress::moved;
   std::vector<const Number*> sources;
@@ -257,7 +304,7 @@ Interpreter::Progress Interpreter::run_fold(uint32_t rank, Lane& lane, const Pro
 
 Interpreter::Progress Interpreter::run_post(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk) {
   const ProgramOperand& operand = job_[rank].operands[step.first_operand];
-  const bool signal = operand.divisor == ProgramOperand::kNoData;
+  const bool signal = operand.division == ProgramOperand::kNoData;
   const uint64_t length = signal ? 0 : chunk_length(rank, lane, operand, chunk);
   if (signal ? chunk > 0 : length == 0) return Progress::moved;
   std::vector<size_t>& ring = ranks_[rank].tickets[step.pending];
@@ -311,21 +358,59 @@ Interpreter::Progress Interpreter::move_channel(Channel& channel) {
 }
 
 std::string Interpreter::judge() const {
-  const bool broadcast = job_[0].collective == Collective::broadcast;
-  for (uint32_t rank = 0; rank < ranks_.size() && job_[0].collective != Collective::barrier; ++rank) {
-    for (uint64_t n = 0; n < call_.count; ++n) {
-      const Number& got = ranks_[rank].memory[static_cast<size_t>(BufferId::output)][n];
-      Number expected = contribution(broadcast ? call_.root : 0, n);
-      for (uint32_t other = 1; !broadcast && other < ranks_.size(); ++other) expected = fold(expected, contribution(other, n));
-      if (!broadcast) expected = finalized(expected);
-      if (got.sum != expected.sum) return "a wrong sum";
-      if ((call_.rank_ordered || broadcast) && (got.scale != expected.scale || got.offset != expected.offset))
-        return "a wrong order";
-      if (!(got == ranks_[0].memory[static_cast<size_t>(BufferId::output)][n])) return "ranks differ";
-      if (!broadcast && !call_.in_place && !(ranks_[rank].memory[0][n] == contribution(rank, n))) return "input was written";
+  const Collective collective = job_[0].collective;
+  for (uint32_t rank = 0; rank < ranks_.size() && collective != Collective::barrier; ++rank) {
+    const Memory& input = ranks_[rank].memory[0];
+    for (uint64_t n = 0; n < input.length && !call_.in_place; ++n) {
+      if (!((*input.numbers)[n] == contribution(rank, input.origin + n))) return "input was written";
+    }
+    const Memory& output = ranks_[rank].memory[1];
+    for (uint64_t n = 0; n < output.length; ++n) {
+      if (collective == Collective::exscan && rank == 0) continue;
+      const std::string why = judge_element(rank, n, output.origin + n);
+      if (!why.empty()) return why;
     }
   }
   return "";
+}
+
+std::string Interpreter::judge_element(uint32_t rank, uint64_t place, uint64_t element) const {
+  const Collective collective = job_[0].collective;
+  const Memory& output = ranks_[rank].memory[1];
+  const Number& got = (*output.numbers)[output.first + place];
+  const bool prefix = collective == Collective::scan || collective == Collective::exscan;
+  const bool folds = prefix || collective == Collective::allreduce || collective == Collective::reduce ||
+                     collective == Collective::reduce_scatter;
+  if (!folds) return got == moved_here(rank, element) ? "" : "a wrong element";
+  const uint32_t last = !prefix ? static_cast<uint32_t>(ranks_.size()) : collective == Collective::scan ? rank + 1 : rank;
+  Number expected = contribution(0, element);
+  for (uint32_t other = 1; other < last; ++other) expected = fold(expected, contribution(other, element));
+  expected = finalized(expected);
+  if (got.sum != expected.sum) return "a wrong sum";
+  const bool in_order = got.scale == expected.scale && got.offset == expected.offset;
+  if (call_.rank_ordered && !in_order) return "a wrong order";
+  const Memory& first = ranks_[0].memory[1];
+  if (collective == Collective::allreduce && !(got == (*first.numbers)[first.first + place])) return "ranks differ";
+  return "";
+}
+
+Interpreter::Number Interpreter::moved_here(uint32_t rank, uint64_t element) const {
+  const Collective collective = job_[0].collective;
+  const auto count = [&](uint32_t from, uint32_t to) {
+    if (call_.counts.empty()) return call_.count;
+    return collective == Collective::alltoall ? call_.counts[size_t{from} * job_.size() + to] : call_.counts[from];
+  };
+  if (collective == Collective::broadcast) return contribution(call_.root, element);
+  if (collective == Collective::scatter) {
+    uint64_t before = element - ranks_[rank].memory[1].origin;
+    for (uint32_t other = 0; other < rank; ++other) before += count(other, rank);
+    return contribution(call_.root, before);
+  }
+  uint32_t source = 0;
+  for (; element >= count(source, rank); ++source) element -= count(source, rank);
+  if (collective != Collective::alltoall) return contribution(source, element + ranks_[source].memory[0].origin);
+  for (uint32_t to = 0; to < rank; ++to) element += count(source, to);
+  return contribution(source, element);
 }
 
 }  // namespace tutti::mutants

@@ -74,13 +74,22 @@ class Interpreter {
   };
   struct Lane {
     uint64_t segment = 1;
+    uint64_t longest = 0;  ///< of its slices
     uint64_t iterations = 0;
     uint64_t iteration = 0;
     uint32_t step = 0;
     bool done = false;
   };
+  /// A buffer: the elements [origin, origin + length) of the vector, from numbers[first] on.
+  struct Memory {
+    std::vector<Number>* numbers = nullptr;
+    uint64_t first = 0;
+    uint64_t origin = 0;
+    uint64_t length = 0;
+  };
   struct Rank {
-    std::vector<Number> memory[3];
+    std::vector<Number> store[kBufferCount];
+    Memory memory[kBufferCount];
     std::vector<std::vector<Number>> stages;
     std::vector<std::vector<size_t>> tickets;
     std::vector<uint32_t> channels;
@@ -90,6 +99,8 @@ class Interpreter {
   };
 
   void set_up_rank(uint32_t rank);
+  void set_up_memory(uint32_t rank);
+  void set_up_lane(uint32_t rank, const ProgramLane& lane);
   uint32_t channel_index(uint16_t lane, uint32_t from, uint32_t to);
   Number random_number();
   static Number contribution(uint32_t rank, uint64_t element);
@@ -113,9 +124,15 @@ class Interpreter {
   Progress end_rank(uint32_t rank);
   Progress move_channel(Channel& channel);
   Number* place(uint32_t rank, const Lane& lane, const ProgramOperand& operand, uint64_t chunk, uint64_t length);
-  uint64_t bound(const Program& program, const ProgramOperand& operand, uint32_t part) const;
+  uint64_t count_of(uint32_t rank, Cut cut, uint32_t block) const;
+  uint64_t bound(uint32_t rank, uint16_t division, uint32_t part) const;
+  uint64_t length_of(uint32_t rank, const ProgramOperand& operand) const {
+    return bound(rank, operand.division, operand.last) - bound(rank, operand.division, operand.first);
+  }
   uint64_t chunk_length(uint32_t rank, const Lane& lane, const ProgramOperand& operand, uint64_t chunk) const;
   std::string judge() const;
+  std::string judge_element(uint32_t rank, uint64_t place, uint64_t element) const;
+  Number moved_here(uint32_t rank, uint64_t element) const;
   Progress wrong(std::string why);
 
   std::span<const Program> job_;

@@ -35,6 +35,7 @@ struct Original {
   const AlgorithmInfo* algorithm = nullptr;
   uint32_t ranks = 1;
   Call call;
+  bool uneven = false;  ///< blocks of different lengths
   std::vector<Capabilities> pairs;
   std::vector<Schedule> schedules;
   std::string text;
@@ -49,16 +50,18 @@ Original draw(const AlgorithmInfo& algorithm, std::mt19937_64& random) {
   Original original;
   original.algorithm = &algorithm;
   original.ranks = static_cast<uint32_t>(random() % 20 == 0 ? 1 : random() % 6 + 2);
-  original.call.element_bytes = kElementBytes;
-  original.call.root = algorithm.collective == Collective::broadcast ? static_cast<uint32_t>(random() % original.ranks) : 0;
+  while (!cases::fits(algorithm, original.ranks)) original.ranks = static_cast<uint32_t>(random() % 6 + 2);
+  const auto root = static_cast<uint32_t>(has_root(algorithm.collective) ? random() % original.ranks : 0);
+  original.call = cases::call_for(algorithm, kElementBytes, root);
   original.call.in_place = random() % 2 == 0;
-  original.call.rank_ordered = algorithm.rank_ordered;
+  original.uneven = cases::takes_uneven(algorithm) && random() % 2 == 0;
   const Parameters parameters = one_of(cases::parameter_variants(algorithm, kElementBytes), random);
   const uint64_t segment_bytes = random() % 3 == 0 ? 65536 : 2 * kElementBytes;
   const auto prefetch = static_cast<uint16_t>(random() % 3);
   const cases::Mix mix = one_of(cases::mixes(original.ranks, segment_bytes, prefetch, random()), random);
   original.pairs = mix.pairs;
-  original.schedules = cases::job(algorithm, original.ranks, original.call.root, parameters, original.call.in_place);
+  const Shape shape = one_of(cases::shapes(algorithm, original.ranks), random);
+  original.schedules = cases::job(algorithm, shape, original.call.root, parameters, original.call.in_place);
   original.text =
       fmt::format("{} {}, {} ranks, root {}, parameters {}, {}, segments of {} bytes, prefetch {}{}", name(algorithm.collective),
                   algorithm.name, original.ranks, original.call.root, cases::text(parameters), mix.name, segment_bytes, prefetch,
@@ -70,8 +73,19 @@ struct Trial {
   uint64_t count;
   uint32_t interleavings;
 };
-/// One chunk, some uneven blocks, several chunks; 100 interleavings in all.
-std::array<Trial, 3> trials(uint32_t ranks) { return {{{1, 20}, {ranks + 1, 30}, {10 * ranks + ranks / 2 + 1, 50}}}; }
+/// One chunk, some uneven parts, several chunks; 100 interleavings in all.
+std::array<Trial, 3> trials(const Original& original) {
+  if (has_blocks(original.algorithm->collective)) return {{{1, 20}, {3, 30}, {11, 50}}};
+  const uint64_t ranks = original.ranks;
+  return {{{1, 20}, {ranks + 1, 30}, {10 * ranks + ranks / 2 + 1, 50}}};
+}
+
+Call call_of(const Original& original, const Trial& trial) {
+  Call call = original.call;
+  call.count = trial.count;
+  if (original.uneven) call.counts = cases::random_counts(*original.algorithm, original.ranks, trial.count, kSeed);
+  return call;
+}
 
 class Run {
  public:
@@ -98,13 +112,11 @@ class Run {
       if (what.empty()) return 0;
     }
     Verifier verifier(programs);
-    Call call = original.call;
-    for (const Trial& trial : trials(original.ranks)) {
-      call.count = trial.count;
-      if (!verifier.judge(call).ok()) return count(what, true);
+    for (const Trial& trial : trials(original)) {
+      if (!verifier.judge(call_of(original, trial)).ok()) return count(what, true);
     }
-    for (const Trial& trial : trials(original.ranks)) {
-      call.count = trial.count;
+    for (const Trial& trial : trials(original)) {
+      const Call call = call_of(original, trial);
       for (uint32_t n = 0; n < trial.interleavings; ++n) {
         const uint64_t seed = number * trial.interleavings + n;
         const std::string why = Interpreter(programs, call, seed).run();
@@ -151,10 +163,8 @@ bool originals_are_right() {
     const auto algorithms = all_algorithms();
     const Original original = draw(*algorithms[static_cast<size_t>(n) % algorithms.size()], random);
     const std::vector<Program> programs = lower_job(original.schedules, original.pairs);
-    Call call = original.call;
-    for (const Trial& trial : trials(original.ranks)) {
-      call.count = trial.count;
-      const std::string why = Interpreter(programs, call, random()).run();
+    for (const Trial& trial : trials(original)) {
+      const std::string why = Interpreter(programs, call_of(original, trial), random()).run();
       if (why.empty()) continue;
       fmt::print("FAILED: an original is wrong: {}, {} elements: {}\n", original.text, trial.count, why);
       return false;

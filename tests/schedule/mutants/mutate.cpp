@@ -72,7 +72,9 @@ void nudge(std::mt19937_64& random, Slice& slice) {
   if (slice.parts == 0) {
     slice = kWhole;
   } else {
+    const uint32_t parts = slice.parts;
     nudge(random, slice.parts, slice.first, slice.last);
+    if (slice.cut != Cut::even && slice.parts != parts) slice.parts = parts * 2;  // shares of the same blocks
   }
 }
 
@@ -201,21 +203,29 @@ void retarget(Program& program, ProgramStep& step, std::mt19937_64& random) {
 void change_slice(Program& program, ProgramStep& step, std::mt19937_64& random) {
   if (step.verb != Verb::fold && !posts(step)) return;
   ProgramOperand& operand = own_operand(program, step, random);
-  if (operand.divisor == ProgramOperand::kNoData) return;
-  uint32_t parts = program.divisors[operand.divisor];
-  nudge(random, parts, operand.first, operand.last);
-  if (parts == program.divisors[operand.divisor]) return;
-  operand.divisor = static_cast<uint16_t>(program.divisors.size());
-  program.divisors.push_back(parts);
+  if (operand.division == ProgramOperand::kNoData) return;
+  const Division cut = program.divisions[operand.division];
+  Slice slice{cut.parts, operand.first, operand.last, cut.cut};
+  nudge(random, slice);
+  const Division division{slice.cut, slice.parts};
+  operand.first = slice.first;
+  operand.last = slice.last;
+  if (division == cut) return;
+  operand.division = static_cast<uint16_t>(program.divisions.size());
+  program.divisions.push_back(division);
 }
 
 void change_place(Program& program, ProgramStep& step, std::mt19937_64& random) {
   if (step.verb != Verb::fold && !posts(step)) return;
   ProgramOperand& operand = own_operand(program, step, random);
-  if (operand.divisor == ProgramOperand::kNoData) return;
+  if (operand.division == ProgramOperand::kNoData) return;
   if (operand.kind == ProgramOperand::Kind::local) {
     operand.buffer = other_buffer(random, operand.buffer);
-    program.uses_scratch |= operand.buffer == BufferId::scratch;
+    ProgramWindow& held = program.windows[static_cast<size_t>(operand.buffer)];
+    // A scratch buffer that only the mutant has, and long enough.
+    if (operand.buffer == BufferId::scratch && held.division == ProgramOperand::kNoData) {
+      held = {operand.division, 0, program.divisions[operand.division].parts};
+    }
   } else if (operand.kind == ProgramOperand::Kind::staged) {
     operand.index = static_cast<uint16_t>(below(random, program.stages.size()));
   }
@@ -255,7 +265,7 @@ void change_program(ProgramMutation mutation, Program& program, std::mt19937_64&
     case kProgramBuffer:
       return change_place(program, step, random);
     case kProgramFinalize:
-      if (step.verb != Verb::fold || program.operands[step.first_operand].divisor == ProgramOperand::kNoData) return;
+      if (step.verb != Verb::fold || program.operands[step.first_operand].division == ProgramOperand::kNoData) return;
       step.finalize = !step.finalize;
       return;
     case kProgramLag:

@@ -11,7 +11,7 @@
 
 namespace tutti::jobs {
 
-/// The schedules of `size` ranks, each written by `write`.
+/// The schedules of `size` ranks, each written by `write`, with a vector of scratch.
 inline std::vector<Schedule> job(Collective collective, uint32_t size,
                                  const std::function<void(ScheduleBuilder& plan, uint32_t rank)>& write) {
   std::vector<Schedule> schedules;
@@ -20,6 +20,7 @@ inline std::vector<Schedule> job(Collective collective, uint32_t size,
     request.shape = Shape::flat(size);
     request.rank = rank;
     ScheduleBuilder plan(collective, request);
+    plan.hold(BufferId::scratch, kWhole);
     write(plan, rank);
     schedules.push_back(plan.take());
   }

@@ -19,12 +19,12 @@ PlanRequest request(uint32_t rank, uint32_t size) {
 TEST_CASE("the builder's words are cases of the one verb") {
   ScheduleBuilder plan(Collective::allreduce, request(1, 3));
   const LaneBuilder lane = plan.lane(64);
-  const Slice part = block(2, 3);
-  lane.send(2, input(part));
-  lane.recv(0, output(part));
-  lane.recv_reduce(0, input(part), output(part)).finalize();
-  lane.reduce_forward(0, input(part), 2);
-  lane.forward(0, output(part), {2});
+  const Slice third = part(2, 3);
+  lane.send(2, input(third));
+  lane.recv(0, output(third));
+  lane.recv_reduce(0, input(third), output(third)).finalize();
+  lane.reduce_forward(0, input(third), 2);
+  lane.forward(0, output(third), {2});
   lane.signal(2);
   lane.await_signal(0);
   const Schedule schedule = plan.take();
@@ -35,11 +35,11 @@ TEST_CASE("the builder's words are cases of the one verb") {
   REQUIRE(schedule.lanes.size() == 1);
   CHECK(schedule.lanes[0].segment_bytes == 64);
   const std::vector<Step> expected = {
-      {{input(part)}, {message(2, part)}, 0, false},
-      {{message(0, part)}, {output(part)}, 0, false},
-      {{message(0, part), input(part)}, {output(part)}, 0, true},
-      {{message(0, part), input(part)}, {message(2, part)}, 0, false},
-      {{message(0, part)}, {output(part), message(2, part)}, 0, false},
+      {{input(third)}, {message(2, third)}, 0, false},
+      {{message(0, third)}, {output(third)}, 0, false},
+      {{message(0, third), input(third)}, {output(third)}, 0, true},
+      {{message(0, third), input(third)}, {message(2, third)}, 0, false},
+      {{message(0, third)}, {output(third), message(2, third)}, 0, false},
       {{input(kSignal)}, {message(2, kSignal)}, 0, false},
       {{message(0, kSignal)}, {output(kSignal)}, 0, false},
   };

@@ -34,6 +34,11 @@ const ProgramOperand& operand(const Program& program, size_t step, size_t n = 0)
   return program.operands[program.steps[step].first_operand + n];
 }
 
+Slice slice_of(const Program& program, const ProgramOperand& operand) {
+  const Division& division = program.divisions[operand.division];
+  return {division.parts, operand.first, operand.last, division.cut};
+}
+
 constexpr Verb fold = Verb::fold, post_send = Verb::post_send, await_sent = Verb::await_sent, post_recv = Verb::post_recv,
                await_received = Verb::await_received;
 
@@ -97,11 +102,12 @@ TEST_CASE("prefetch posts receives ahead and gives the others the distance") {
 TEST_CASE("a receive is not posted before a step that still uses the old contents") {
   const Program program = lowered(all(Carrier::messages, 2), [](ScheduleBuilder& plan) {
     const LaneBuilder lane = plan.lane();
+    plan.hold(BufferId::scratch, kWhole);
     lane.copy(output(), scratch());
     lane.recv(1, output());
   });
   for (const ProgramStep& step : program.steps) CHECK(step.lag == 0);
-  CHECK(program.uses_scratch);
+  CHECK(program.windows[static_cast<size_t>(BufferId::scratch)].division != ProgramOperand::kNoData);
 }
 
 TEST_CASE("what arrives by message is passed on by both carriers from where it arrived") {
@@ -145,8 +151,8 @@ TEST_CASE("a write long after the send is guarded as well") {
 TEST_CASE("a write to a different division of the same buffer waits for all sends so far") {
   const Program program = lowered(all(Carrier::messages), [](ScheduleBuilder& plan) {
     const LaneBuilder lane = plan.lane();
-    lane.send(1, output(block(0, 3)));
-    lane.copy(input(block(0, 2)), output(block(0, 2)));
+    lane.send(1, output(part(0, 3)));
+    lane.copy(input(part(0, 2)), output(part(0, 2)));
   });
   CHECK(verbs(program) == std::vector<Verb>{post_send, await_sent, fold});
   CHECK(program.steps[1].lag == 0);
@@ -155,8 +161,8 @@ TEST_CASE("a write to a different division of the same buffer waits for all send
 TEST_CASE("sends of bytes that nobody writes are left to the end") {
   const Program program = lowered(all(Carrier::messages), [](ScheduleBuilder& plan) {
     const LaneBuilder lane = plan.lane();
-    lane.send(1, output(block(0, 2)));
-    lane.copy(input(block(1, 2)), output(block(1, 2)));
+    lane.send(1, output(part(0, 2)));
+    lane.copy(input(part(1, 2)), output(part(1, 2)));
   });
   CHECK(verbs(program) == std::vector<Verb>{post_send, fold});
 }
@@ -181,9 +187,8 @@ TEST_CASE("signals carry no data and need no memory") {
       lane.signal(1);
       lane.await_signal(2);
     });
-    for (const ProgramOperand& each : program.operands) CHECK(each.divisor == ProgramOperand::kNoData);
+    for (const ProgramOperand& each : program.operands) CHECK(each.division == ProgramOperand::kNoData);
     CHECK(program.stages.empty());
-    CHECK_FALSE(program.uses_scratch);
   }
 }
 
@@ -205,9 +210,9 @@ TEST_CASE("lowering keeps the order of each channel's messages, whatever the car
         for (const ProgramStep& step : program.steps) {
           if (step.verb != Verb::post_send) continue;
           const ProgramOperand& from = program.operands[step.first_operand];
-          const bool signal = from.divisor == ProgramOperand::kNoData;
+          const bool signal = from.division == ProgramOperand::kNoData;
           sent.emplace_back(program.channels[step.channel].peer,
-                            signal ? kSignal : Slice{program.divisors[from.divisor], from.first, from.last});
+                            signal ? kSignal : slice_of(program, from));
         }
         CHECK(sent == expected);
       }

@@ -94,10 +94,10 @@ TEST_CASE("segments must hold an element and suit both ends") {
 TEST_CASE("indices out of their arrays are found before anything runs") {
   using Change = std::function<void(Program&)>;
   const std::vector<std::pair<Change, std::string>> cases = {
-      {[](Program& p) { p.divisors[0] = 0; }, "a divisor is 0"},
+      {[](Program& p) { p.divisions[0].parts = 0; }, "into 0 parts"},
       {[](Program& p) { p.rank = 2; }, "stands at place"},
       {[](Program& p) { p.steps[0].first_operand = 10000; }, "operand 10000"},
-      {[](Program& p) { p.operands[0].divisor = 77; }, "divisor 77"},
+      {[](Program& p) { p.operands[0].division = 77; }, "division 77"},
       {[](Program& p) { p.operands[0].last = 4; }, "slice"},
       {[](Program& p) { p.channels[0].peer = 1; }, "a channel to rank 1"},
       {[](Program& p) { p.channels[0].direction = 7; }, "direction 7"},

@@ -62,9 +62,8 @@ class Communicator {
   std::vector<uint32_t> world_ranks_;
   uint64_t timeout_ns_;
   Group group_;
-  Shape shape_;
+  std::unique_ptr<Selector> selector_;
   Capabilities capabilities_;
-  std::array<std::vector<SelectionRow>, kCollectiveCount> tables_;
   CpuLevel cpu_level_;
   PlanCache plans_;
   std::atomic<bool> calling_{false};

@@ -29,6 +29,12 @@ namespace tutti {
 class Communicator;
 class TransportHost;
 
+/// The settings that force an algorithm, by Collective.
+inline constexpr Setting kAlgorithmSettings[] = {
+    Setting::allreduce,      Setting::reduce,   Setting::broadcast, Setting::allgather, Setting::gather,  Setting::scatter,
+    Setting::reduce_scatter, Setting::alltoall, Setting::scan,      Setting::exscan,    Setting::barrier,
+};
+
 struct ContextOptions {
   Config config;
   Hooks hooks;

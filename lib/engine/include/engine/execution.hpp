@@ -58,15 +58,13 @@ class Execution {
   StepResult wrong_length(uint64_t got_bytes, uint64_t wanted_bytes, uint32_t peer);
   bool drained();
   uint64_t chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
-  uint64_t bound(uint16_t divisor, uint32_t index) const noexcept {
-    return index * plan_->quotient_[divisor] + std::min<uint64_t>(index, plan_->remainder_[divisor]);
-  }
+  uintptr_t from_origin(BufferId buffer, const void* memory) const noexcept;
   std::byte* local(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
   std::byte* memory(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
 
   Plan* plan_ = nullptr;
   Bindings bindings_;
-  std::byte* buffers_[3] = {};
+  uintptr_t buffers_[kBufferCount] = {};
   std::vector<LaneState> lanes_;
   uint32_t lanes_left_ = 0;
   uint32_t outstanding_ = 0;  // tickets posted and not yet settled

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -46,11 +49,13 @@ class ChannelSet {
   std::map<std::tuple<uint32_t, int, uint16_t>, ChannelHandle> open_;
 };
 
-/// One call's arguments.
+/// One call's arguments. Arrays are the caller's and have an entry for each rank.
 struct Bindings {
-  const void* input = nullptr;
+  const void* input = nullptr;  ///< what the collective's window says (schedule/collective.hpp)
   void* output = nullptr;
-  uint64_t count = 0;
+  Lengths lengths;
+  std::span<const uint64_t> input_places;   ///< element at which each block of the input begins; empty: one after another
+  std::span<const uint64_t> output_places;  ///< likewise
   uint32_t element_bytes = 1;
   uint32_t mark = 0;  ///< goes with every message and is expected with every message: equal where calls are the same
   FoldFunction fold = nullptr;         ///< may be null when the program folds nothing
@@ -74,23 +79,44 @@ class Plan {
   static Result<std::unique_ptr<Plan>> create(Program program, ChannelSet& channels);
 
   const Program& program() const noexcept { return program_; }
+  /// Whether a step takes several blocks of the caller's buffer as one piece, so that they have to follow each other in memory.
+  bool joins_blocks(BufferId buffer) const noexcept { return joins_blocks_[static_cast<size_t>(buffer)]; }
   /// Memory held beside the program (staging, tickets).
   uint64_t memory_bytes() const noexcept;
 
  private:
   friend class Execution;
-  explicit Plan(Program program) : program_(std::move(program)) {}
-  void build_tables();
-
-  struct Width {  // a slice width that occurs in a lane: decides how often it loops
-    uint16_t divisor;
-    uint32_t width;
+  /// Where a division cuts the vector of the running call: part i begins at i * quotient + min(i, remainder), or at table[i].
+  struct Bounds {
+    uint64_t quotient = 0;
+    uint64_t remainder = 0;
+    const uint64_t* table = nullptr;
+    const uint64_t* places[2] = {};  // by BufferId: where the parts lie in a caller's buffer that is not in one piece
+    std::vector<uint64_t> memory;    // of table and places
+  };
+  struct Extent {  // a kind of slice that occurs in a lane: decides how often it loops
+    uint16_t division;
+    uint32_t first;
+    uint32_t last;
   };
   struct LaneTable {
-    std::vector<Width> widths;
+    std::vector<Extent> widths;   // one of each width: enough where parts are alike
+    std::vector<Extent> extents;  // all that differ, of divisions into blocks
     bool signals = false;
     std::vector<uint16_t> lag_from;  // smallest lag among this step and all later ones: lets an iteration stop early
   };
+
+  explicit Plan(Program program) : program_(std::move(program)) {}
+  void build_tables();
+  void note_extent(LaneTable& table, const ProgramOperand& operand);
+  void bind(const Bindings& bindings);
+  void bind_division(size_t index, const Bindings& bindings);
+  uint64_t longest(const LaneTable& table) const noexcept;
+  uint64_t bound(uint16_t division, uint32_t index) const noexcept {
+    const Bounds& bounds = bounds_[division];
+    if (bounds.table != nullptr) return bounds.table[index];
+    return index * bounds.quotient + std::min<uint64_t>(index, bounds.remainder);
+  }
 
   Program program_;
   std::vector<ChannelHandle*> channels_;
@@ -98,9 +124,11 @@ class Plan {
   std::vector<std::unique_ptr<std::byte[]>> stages_;
   std::vector<uint64_t> stage_segment_bytes_;
   std::vector<std::vector<Ticket>> tickets_;
-  std::vector<std::byte> scratch_;
-  std::vector<uint64_t> quotient_;   // per divisor, bound at start
-  std::vector<uint64_t> remainder_;
+  std::array<std::vector<std::byte>, 3> scratch_;
+  std::vector<Bounds> bounds_;  // by division, for the running call
+  bool by_table_ = false;       // of the running call: some bounds are tables
+  bool placed_ = false;         // likewise: a buffer of the caller's is not in one piece
+  std::array<bool, kBufferCount> joins_blocks_{};
 };
 
 }  // namespace tutti

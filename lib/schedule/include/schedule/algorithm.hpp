@@ -41,6 +41,16 @@ struct CostModel {
   double step_ns = 50;              ///< the engine's own cost a step
 };
 
+/// What an algorithm needs, and what it keeps.
+enum Trait : uint32_t {
+  kNoTraits = 0,
+  kPowerOfTwoRanks = 1,  ///< works for such numbers of ranks only
+  kEqualBlocks = 2,      ///< counts on blocks being as long as each other
+  kRankOrdered = 4,      ///< folds contributions in rank order: fit for operations that do not commute
+  kCanonical = 8,        ///< folds in the association of deterministic mode; so kRankOrdered too
+  kNested = 16           ///< looks at how ranks nest in groups; of no use where they do not
+};
+
 /// What an algorithm says about itself. Lives beside its build function, in the algorithm's one file.
 struct AlgorithmInfo {
   Collective collective;
@@ -50,12 +60,14 @@ struct AlgorithmInfo {
   std::span<const ParameterInfo> parameters;
   uint32_t min_ranks = 1;
   uint32_t max_ranks = UINT32_MAX;
-  bool power_of_two_only = false;
-  bool rank_ordered = false;  ///< folds contributions in rank order: fit for non-commutative operations
-  /// Estimated time for `bytes` on `shape`; what lib/select compares.
+  uint32_t traits = kNoTraits;
+  /// Estimated time for a vector of `bytes` (all blocks together; alltoall: all that one rank sends) on `shape`; what lib/select
+  /// compares.
   double (*cost_ns)(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model);
   /// Pure: the same request gives the same schedule, no I/O, no lock.
   Schedule (*build)(const PlanRequest& request);
+
+  bool has(Trait trait) const noexcept { return (traits & trait) != 0; }
 };
 
 /// Every algorithm, in a fixed order (algorithms/registry.cpp).

@@ -20,10 +20,22 @@ inline Operand local(BufferId buffer, Slice slice) { return {Operand::Kind::loca
 inline Operand input(Slice slice = kWhole) { return local(BufferId::input, slice); }
 inline Operand output(Slice slice = kWhole) { return local(BufferId::output, slice); }
 inline Operand scratch(Slice slice = kWhole) { return local(BufferId::scratch, slice); }
+inline Operand scratch_b(Slice slice = kWhole) { return local(BufferId::scratch_b, slice); }
+inline Operand scratch_c(Slice slice = kWhole) { return local(BufferId::scratch_c, slice); }
 /// A message from a peer (as a source) or to one (as a destination).
 inline Operand message(uint32_t peer, Slice slice = kWhole) { return {Operand::Kind::message, BufferId::input, peer, slice}; }
-/// Block `index` of `parts`.
-inline Slice block(uint32_t index, uint32_t parts) { return {parts, index, index + 1}; }
+/// Part `index` of a vector cut evenly into `parts`.
+inline Slice part(uint32_t index, uint32_t parts) { return {parts, index, index + 1, Cut::even}; }
+/// Share `share` of `shares` of the block of rank `rank`, of `size` ranks.
+inline Slice block_of(uint32_t rank, uint32_t size, uint32_t share = 0, uint32_t shares = 1) {
+  return {size * shares, rank * shares + share, rank * shares + share + 1, Cut::blocks};
+}
+/// The blocks of ranks [first, last).
+inline Slice blocks_of(uint32_t first, uint32_t last, uint32_t size) { return {size, first, last, Cut::blocks}; }
+/// Alltoall: the share of what came, or comes, from rank `rank`.
+inline Slice received_from(uint32_t rank, uint32_t size, uint32_t share = 0, uint32_t shares = 1) {
+  return {size * shares, rank * shares + share, rank * shares + share + 1, Cut::received};
+}
 
 /// The step just added, to refine it.
 class StepBuilder {
@@ -85,12 +97,16 @@ class LaneBuilder {
 class ScheduleBuilder {
  public:
   ScheduleBuilder(Collective collective, const PlanRequest& request)
-      : schedule_{collective, request.rank, request.shape.size, {}} {}
+      : schedule_{collective, request.rank, request.shape.size, request.root, {}, {kNothing, kNothing, kNothing}} {}
 
   /// segment_bytes = 0: chunks as long as the transport allows.
   LaneBuilder lane(uint64_t segment_bytes = 0) {
     schedule_.lanes.push_back({{}, segment_bytes});
     return {schedule_, schedule_.lanes.size() - 1};
+  }
+  /// Declares what part of the vector scratch memory holds; needed before it is used.
+  void hold(BufferId scratch, Slice window) {
+    schedule_.scratch[static_cast<size_t>(scratch) - static_cast<size_t>(BufferId::scratch)] = window;
   }
   Schedule take() { return std::move(schedule_); }
 

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "schedule/collective.hpp"
 #include "schedule/schedule.hpp"
 
 /// What the engine runs: a Schedule lowered for what each pair of ranks can do. Still free of byte counts and addresses.
@@ -36,7 +38,7 @@ struct ProgramOperand {
   Kind kind = Kind::local;
   BufferId buffer = BufferId::input;  ///< local
   uint16_t index = 0;                 ///< slot: channel; staged: stage
-  uint16_t divisor = 0;               ///< index into Program::divisors; kNoData for a signal
+  uint16_t division = 0;              ///< index into Program::divisions; kNoData for a signal
   uint32_t first = 0;
   uint32_t last = 0;
   static constexpr uint16_t kNoData = UINT16_MAX;
@@ -84,16 +86,24 @@ struct PendingRing {
   bool operator==(const PendingRing&) const = default;
 };
 
+/// The part of the vector that a buffer holds.
+struct ProgramWindow {
+  uint16_t division = ProgramOperand::kNoData;  ///< kNoData: the program does not have the buffer
+  uint32_t first = 0;
+  uint32_t last = 0;
+  bool operator==(const ProgramWindow&) const = default;
+};
+
 struct Program {
   Collective collective = Collective::allreduce;
   uint32_t rank = 0;
   uint32_t size = 1;
-  bool uses_scratch = false;
+  std::array<ProgramWindow, kBufferCount> windows;  ///< by BufferId
   std::vector<ProgramStep> steps;
   std::vector<ProgramOperand> operands;
   std::vector<ProgramLane> lanes;
   std::vector<ProgramChannel> channels;
-  std::vector<uint32_t> divisors;  ///< the different `parts` of its slices
+  std::vector<Division> divisions;  ///< the different ways in which its slices cut the vector
   std::vector<Stage> stages;
   std::vector<PendingRing> pendings;
   bool operator==(const Program&) const = default;

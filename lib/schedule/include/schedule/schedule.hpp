@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,26 +34,45 @@
 /// is a FIFO of its own.
 namespace tutti {
 
-enum class Collective : uint8_t { allreduce, broadcast, barrier };
-inline constexpr uint32_t kCollectiveCount = 3;
+enum class Collective : uint8_t {
+  allreduce,
+  reduce,
+  broadcast,
+  allgather,
+  gather,
+  scatter,
+  reduce_scatter,
+  alltoall,
+  scan,
+  exscan,
+  barrier
+};
+inline constexpr uint32_t kCollectiveCount = 11;
 std::string_view name(Collective collective) noexcept;
 
-enum class BufferId : uint8_t {
-  input,   ///< the caller's send buffer; broadcast: the caller's one buffer is `output`, input is not used
-  output,  ///< the caller's receive buffer
-  scratch  ///< `count` elements, allocated once a plan, contents undefined at the start
+/// Input and output are the caller's and hold what schedule/collective.hpp says; scratch is allocated once a plan, its contents
+/// are undefined at the start.
+enum class BufferId : uint8_t { input, output, scratch, scratch_b, scratch_c };
+inline constexpr uint32_t kBufferCount = 5;
+
+/// Where the vector of a call may be cut.
+enum class Cut : uint8_t {
+  even,     ///< into parts as long as each other: bound(i) = i * (count / parts) + min(i, count % parts)
+  blocks,   ///< into a block for each rank, as long as the call says; each block into parts / size shares as even as possible
+  received  ///< alltoall only, where `blocks` are what a rank sends: what it receives, a block from each rank
 };
 
-/// Elements [bound(first), bound(last)) of `count` elements cut into `parts` parts as even as possible:
-/// bound(i) = i * (count / parts) + min(i, count % parts). parts = 0: no data (a signal).
+/// Parts [first, last) of a vector that is cut into `parts`. parts = 0: no data (a signal).
 struct Slice {
   uint32_t parts = 1;
   uint32_t first = 0;
   uint32_t last = 1;
+  Cut cut = Cut::even;
   bool operator==(const Slice&) const = default;
 };
-inline constexpr Slice kWhole{1, 0, 1};
-inline constexpr Slice kSignal{0, 0, 0};
+inline constexpr Slice kWhole{1, 0, 1, Cut::even};
+inline constexpr Slice kNothing{1, 0, 0, Cut::even};
+inline constexpr Slice kSignal{0, 0, 0, Cut::even};
 
 struct Operand {
   enum class Kind : uint8_t { local, message };
@@ -81,7 +101,10 @@ struct Schedule {
   Collective collective = Collective::allreduce;
   uint32_t rank = 0;
   uint32_t size = 1;
+  uint32_t root = 0;
   std::vector<Lane> lanes;
+  /// What part of the vector scratch, scratch_b and scratch_c hold; kNothing: not used.
+  std::array<Slice, 3> scratch = {kNothing, kNothing, kNothing};
   bool operator==(const Schedule&) const = default;
 };
 

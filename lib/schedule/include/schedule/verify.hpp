@@ -13,13 +13,14 @@
 /// The symbolic verifier. It runs a whole job, the programs of all ranks, on symbols in place of numbers: each element of a
 /// buffer is a term, such as "(contribution of 0 op contribution of 1), finalized". A call is right if
 ///
-///   results   each output element is made of each contribution exactly once, finalized exactly once, by the same term on all
-///             ranks (hence the same bits), and in rank order if the operation needs it; broadcast: the root's element, as it
-///             was; barrier: no rank ends before all have begun
+///   results   reductions: each output element is made of each contribution exactly once (scan: of those it is to have),
+///             finalized exactly once, by the same term on all ranks (hence the same bits), in rank order if the operation needs
+///             it, in the one association of the deterministic mode if that is claimed; data movement: the right element of
+///             the right rank, as it was; barrier: no rank ends before all have begun
 ///   messages  every send meets a receive of the same length, and nothing is left over at the end
 ///   progress  no deadlock, with messages that are not buffered at all and with TUTTI_TP_MIN_SLOTS slots
-///   memory    nothing is read before it is written, all is within its slice and its segment; input is never written, nor the
-///             root's buffer of a broadcast; no byte is written while a posted transfer may still read or write it, nor read
+///   memory    nothing is read before it is written, all is within its window, its slice and its segment; input is never
+///             written, nor the root's buffer of a broadcast; no byte is written while a posted transfer may still read or write it, nor read
 ///             while one may write it; lanes do not touch each other's bytes
 ///
 /// One order of execution is enough to judge all. Each lane of each rank is a sequential process; a channel has one process at
@@ -38,8 +39,12 @@ struct Call {
   uint64_t count = 0;
   uint32_t element_bytes = 4;
   uint32_t root = 0;
-  bool in_place = false;      ///< input and output are the same memory
+  bool in_place = false;      ///< input and output are the same memory where their windows meet
   bool rank_ordered = false;  ///< contributions must be folded in rank order
+  bool canonical = false;     ///< each result must be canonical_term(): the association of deterministic mode
+  /// Blocks of different lengths: one for each rank; alltoall: counts[from * size + to]. Empty: all blocks have `count`.
+  /// Where the collective hides_counts(), the program of a rank is judged with what this rank knows only.
+  std::vector<uint64_t> counts;
 };
 
 /// Judges one job under many calls; what depends on the programs only is checked once.

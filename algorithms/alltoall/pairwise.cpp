@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "../registry.hpp"
+#include "schedule/builder.hpp"
+
+/// In step s = 1 .. p-1 each rank sends to rank + s and receives from rank - s: every rank sends once and receives once a step.
+namespace tutti {
+namespace {
+
+enum : size_t { kSegmentBytes };
+constexpr ParameterInfo kParameters[] = {
+    {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
+};
+
+Schedule build(const PlanRequest& request) {
+  const uint32_t size = request.shape.size;
+  const uint32_t rank = request.rank;
+  ScheduleBuilder plan(Collective::alltoall, request);
+  const LaneBuilder lane = plan.lane(request.parameters[kSegmentBytes]);
+  lane.copy(input(block_of(rank, size)), output(received_from(rank, size)));
+  for (uint32_t s = 1; s < size; ++s) {
+    const uint32_t to = (rank + s) % size;
+    const uint32_t from = (rank + size - s) % size;
+    lane.send(to, input(block_of(to, size)));
+    lane.recv(from, output(received_from(from, size)));
+  }
+  return plan.take();
+}
+
+double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
+  const double steps = shape.size - 1.0;
+  return steps * (model.latency_ns + 2 * model.step_ns + static_cast<double>(bytes) / shape.size * model.ns_per_byte);
+}
+
+}  // namespace
+
+const AlgorithmInfo kAlltoallPairwise = {
+    Collective::alltoall,
+    "pairwise",
+    "exchange with the ranks at distance 1, 2, 3 ..., one after the other; for large blocks",
+    "R. Thakur, R. Rabenseifner, W. Gropp: Optimization of Collective Communication Operations in MPICH, IJHPCA 19 (2005)",
+    kParameters,
+    1,
+    UINT32_MAX,
+    kNoTraits,
+    cost_ns,
+    build,
+};
+
+}  // namespace tutti

@@ -30,6 +30,15 @@ uint64_t child_id(uint64_t parent, uint64_t split, uint32_t color) {
   return x << 16;
 }
 
+/// Ranks that chose differently would run programs that do not fit together.
+uint32_t hash_of(const Choice& choice) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  const auto add = [&hash](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+  for (const char letter : choice.algorithm->name) add(static_cast<uint8_t>(letter));
+  for (const uint64_t parameter : choice.parameters) add(parameter);
+  return static_cast<uint32_t>(hash ^ (hash >> 32));
+}
+
 class BusyFlag {
  public:
   explicit BusyFlag(std::atomic<bool>& flag) : flag_(flag), mine_(!flag.exchange(true, std::memory_order_acquire)) {}
@@ -106,7 +115,8 @@ Result<Plan*> Communicator::plan_for(const CollectiveArguments& arguments) {
   request.parameters = row.choice.parameters;
   context_->log().debug("{} of {} bytes: {}", name(arguments.collective), arguments.count * size_bytes(arguments.dtype),
                         row.choice.reason);
-  Result<std::unique_ptr<Plan>> plan = Plan::create(lower(row.choice.algorithm->build(request), capabilities_), group_.channels());
+  Result<std::unique_ptr<Plan>> plan =
+      Plan::create(lower(row.choice.algorithm->build(request), capabilities_), group_.channels(), hash_of(row.choice));
   if (!plan) return plan.status();
   return plans_.insert(key, std::move(*plan));
 }

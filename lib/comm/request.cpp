@@ -6,12 +6,27 @@
 #include "comm/context.hpp"
 
 namespace tutti {
+namespace {
 
-Status CollectiveCall::begin() {
+CallSignature signature(const CollectiveArguments& arguments, const Plan& plan) {
+  CallSignature call;
+  call.count = arguments.count;
+  call.root = arguments.root;
+  call.choice = plan.choice();
+  call.collective = arguments.collective;
+  call.dtype = arguments.dtype;
+  call.op = arguments.op;
+  if (arguments.input == arguments.output) call.flags = CallSignature::kInPlace;
+  return call;
+}
+
+}  // namespace
+
+Status CollectiveCall::begin(CallRecord& record) {
   Result<Plan*> plan = communicator_->plan_for(arguments_);
   if (!plan) return plan.status();
-  bind(**plan, communicator_->bindings(arguments_));
-  return CollectiveOperation::begin();
+  bind(**plan, communicator_->bindings(arguments_), signature(arguments_, **plan));
+  return CollectiveOperation::begin(record);
 }
 
 void CollectiveCall::recycle() noexcept {

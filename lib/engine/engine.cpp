@@ -443,7 +443,7 @@ bool Engine::advance_queues(Group& group) {
   const auto finish_one = [this](Operation& operation, Status status) { finish(operation, std::move(status)); };
   while (Operation* operation = group.head_) {
     if (!operation->begun_) {
-      if (Status begun = operation->begin(); !begun.ok()) {
+      if (Status begun = operation->begin(group.calls_.open(group.collectives_ended_ + 1)); !begun.ok()) {
         fail(group, std::move(begun), Group::kNobody);
         return true;
       }
@@ -453,7 +453,8 @@ bool Engine::advance_queues(Group& group) {
     if (outcome == Execution::Outcome::blocked) break;
     if (outcome == Execution::Outcome::failed) {
       handle_events();  // the transport may have said more about it
-      if (!group.failed_.load(std::memory_order_relaxed)) fail(group, operation->failure(), operation->culprit());
+      if (!group.failed_.load(std::memory_order_relaxed) && !inquire(group, *operation))
+        fail(group, operation->failure(), operation->culprit());
       return true;
     }
     group.head_ = operation->next_;

@@ -145,8 +145,7 @@ Execution::StepResult Execution::resolve(const ProgramStep& step, const ProgramL
       return StepResult::blocked;
     }
     if (status != TUTTI_OK) return link_failed(status, channel);
-    if (got_mark != bindings_.mark) return wrong_mark(channel.peer);
-    if (got_bytes != bytes) return wrong_length(got_bytes, bytes, channel.peer);
+    if (got_bytes != bytes || got_mark != bindings_.mark) return foreign(got_mark, got_bytes, bytes, channel.peer);
   }
   return StepResult::done;
 }
@@ -224,10 +223,9 @@ Execution::StepResult Execution::settle(Ticket& ticket) {
   ticket.posted = false;
   --outstanding_;
   const tutti_status_t status = ticket.op.status;
-  const bool came = status == TUTTI_OK || status == TUTTI_ERR_TRUNCATED;
-  if (came && ticket.receives && ticket.op.mark != bindings_.mark) return wrong_mark(ticket.peer);
-  if (status == TUTTI_ERR_TRUNCATED || (status == TUTTI_OK && ticket.receives && ticket.op.bytes != ticket.bytes))
-    return wrong_length(ticket.op.bytes, ticket.bytes, ticket.peer);
+  const auto wrong = [&] { return ticket.op.bytes != ticket.bytes || ticket.op.mark != bindings_.mark; };
+  if (status == TUTTI_ERR_TRUNCATED || (status == TUTTI_OK && ticket.receives && wrong()))
+    return foreign(ticket.op.mark, ticket.op.bytes, ticket.bytes, ticket.peer);
   if (status != TUTTI_OK)
     return fail(error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: the transfer with rank {} failed",
                       name(plan_->program_.collective), ticket.peer),
@@ -249,16 +247,10 @@ Execution::StepResult Execution::link_failed(tutti_status_t status, const Channe
               channel.peer);
 }
 
-Execution::StepResult Execution::wrong_length(uint64_t got_bytes, uint64_t wanted_bytes, uint32_t peer) {
-  return fail(error(TUTTI_ERR_MISMATCH,
-                    "{}: rank {} sent {} bytes where {} were expected: the ranks' calls differ in kind, count or type",
+Execution::StepResult Execution::foreign(uint32_t got_mark, uint64_t got_bytes, uint64_t wanted_bytes, uint32_t peer) {
+  foreign_mark_ = got_mark;
+  return fail(error(TUTTI_ERR_MISMATCH, "{}: a message of rank {} does not belong to this call ({} bytes, expected {})",
                     name(plan_->program_.collective), peer, got_bytes, wanted_bytes),
-              peer);
-}
-
-Execution::StepResult Execution::wrong_mark(uint32_t peer) {
-  return fail(error(TUTTI_ERR_MISMATCH, "{}: rank {} is in another call: the ranks' calls differ in kind, count, type or order",
-                    name(plan_->program_.collective), peer),
               peer);
 }
 

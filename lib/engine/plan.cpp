@@ -31,8 +31,8 @@ std::vector<uint32_t> ChannelSet::neighbours() const {
   return {ranks.begin(), ranks.end()};
 }
 
-Result<std::unique_ptr<Plan>> Plan::create(Program program, ChannelSet& channels) {
-  std::unique_ptr<Plan> plan(new Plan(std::move(program)));
+Result<std::unique_ptr<Plan>> Plan::create(Program program, ChannelSet& channels, uint32_t choice) {
+  std::unique_ptr<Plan> plan(new Plan(std::move(program), choice));
   const Program& p = plan->program_;
   for (const ProgramChannel& channel : p.channels) {
     Result<ChannelHandle*> handle = channels.get(channel.peer, channel.direction, channel.lane);

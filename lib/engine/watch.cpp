@@ -40,7 +40,10 @@ void Engine::remove(Group& group) {
     try {
       Notice failure;
       if (group.failed_.load(std::memory_order_relaxed)) failure = failure_notice(group);
-      remember({group.id_, group.collectives_ended_, group.messages_.sent_counts(), group.channels_.world_ranks(), failure});
+      NoticeCall last_call;
+      if (const CallRecord* last = group.calls_.last()) last_call = {fabric_.rank(), last->mark, last->sequence, last->call};
+      remember({group.id_, group.collectives_ended_, group.messages_.sent_counts(), group.channels_.world_ranks(), failure,
+                last_call});
       why = error(TUTTI_ERR_ABORTED, "the communicator was destroyed while the operation was outstanding");
     } catch (const std::bad_alloc&) {
       // Then peers that ask have no answer, and need their timeout.
@@ -51,7 +54,7 @@ void Engine::remove(Group& group) {
 }
 
 void Engine::never_made(uint64_t id, const std::vector<uint32_t>& members) {
-  exclusively([&] { remember({id, 0, {}, members, Notice()}); });
+  exclusively([&] { remember({id, 0, {}, members, Notice(), NoticeCall()}); });
 }
 
 void Engine::remember(Left left) {
@@ -121,6 +124,7 @@ Notice Engine::failure_notice(const Group& group) {
   notice.id = group.id_;
   notice.code = group.failure_.code();  // written by the driver alone
   notice.culprit = group.culprit_;
+  std::copy(std::begin(group.disputed_), std::end(group.disputed_), notice.calls);
   return notice;
 }
 
@@ -238,8 +242,9 @@ Group* Engine::find(uint64_t id) const noexcept {
 void Engine::handle_notice(const PendingNotice& received) {
   const Notice& notice = received.notice;
   Group* group = find(notice.id);
-  if (notice.kind == Notice::question) return answer_question(received.peer, notice.id);
+  const bool asks = notice.kind == Notice::question || notice.kind == Notice::inquiry;
   if (!group) {
+    if (asks) return answer_for_left(received);
     if (notice.kind != Notice::failed) return;
     const auto same = [&](const auto& other) { return other.id == notice.id; };
     if (std::any_of(left_.begin(), left_.end(), same)) return;
@@ -253,6 +258,8 @@ void Engine::handle_notice(const PendingNotice& received) {
   const std::vector<uint32_t>& members = group->channels_.world_ranks();
   const auto member = std::find(members.begin(), members.end(), received.peer);
   if (member == members.end()) return;
+  if (asks) answer_question(*group, received);
+  if (notice.kind == Notice::answer) handle_answer(*group, received);
   if (notice.kind == Notice::departed) handle_departed(*group, received, static_cast<uint32_t>(member - members.begin()));
   if (notice.kind == Notice::failed) handle_failed(*group, received);
 }
@@ -270,7 +277,9 @@ void Engine::handle_failed(Group& group, const PendingNotice& received) {
   const std::vector<uint32_t>& members = group.channels_.world_ranks();
   const bool named = std::find(members.begin(), members.end(), notice.culprit) != members.end();
   const std::string reporter = who(group, received.peer);
-  if (!named)
+  if (notice.code == TUTTI_ERR_MISMATCH && notice.calls[0].sequence != 0)
+    conclude(group, notice.calls[0], notice.calls[1]);
+  else if (!named)
     fail(group, error(notice.code, "{} reports a failure of its own ({})", reporter, status_name(notice.code)), received.peer);
   else if (notice.code == TUTTI_ERR_TIMEOUT)
     fail(group, error(notice.code, "the timeout of {} passed", who(group, notice.culprit)), notice.culprit);
@@ -282,24 +291,28 @@ void Engine::handle_failed(Group& group, const PendingNotice& received) {
          notice.culprit);
 }
 
-void Engine::answer_question(uint32_t peer, uint64_t id) {
-  if (const Group* group = find(id)) {
-    // Still in it; unless it has failed here and the peer, for whatever reason, has not heard of it.
-    if (group->failed_.load(std::memory_order_relaxed)) tell(peer, failure_notice(*group));
-    return;
-  }
-  const auto left = std::find_if(left_.rbegin(), left_.rend(), [&](const Left& one) { return one.id == id; });
+void Engine::answer_question(Group& group, const PendingNotice& received) {
+  const bool was_failed = group.failed_.load(std::memory_order_relaxed);
+  if (!was_failed && received.notice.kind == Notice::inquiry) return handle_inquiry(group, received);
+  if (!was_failed) compare_calls(group, received);
+  // Still in it; unless it has failed here and the peer, for whatever reason, has not heard of it.
+  if (group.failed_.load(std::memory_order_relaxed)) tell(received.peer, failure_notice(group));
+}
+
+void Engine::answer_for_left(const PendingNotice& received) {
+  const auto left = std::find_if(left_.rbegin(), left_.rend(), [&](const Left& one) { return one.id == received.notice.id; });
   if (left == left_.rend()) return;
-  const auto member = std::find(left->world_ranks.begin(), left->world_ranks.end(), peer);
+  const auto member = std::find(left->world_ranks.begin(), left->world_ranks.end(), received.peer);
   if (member == left->world_ranks.end()) return;
-  if (left->failure.code != 0) return tell(peer, left->failure);
+  if (left->failure.code != 0) return tell(received.peer, left->failure);
   const auto rank = static_cast<size_t>(member - left->world_ranks.begin());
   Notice answer;
-  answer.kind = Notice::departed;
-  answer.id = id;
+  answer.kind = received.notice.kind == Notice::inquiry ? Notice::answer : Notice::departed;
+  answer.id = received.notice.id;
   answer.collectives = left->collectives;
   answer.messages = rank < left->messages.size() ? left->messages[rank] : 0;
-  tell(peer, answer);
+  answer.calls[0] = left->last_call;
+  tell(received.peer, answer);
 }
 
 // ---- deadlines and peers that left ------------------------------------------------------------------------------------
@@ -328,9 +341,10 @@ bool Engine::look_after(Group& group, uint64_t now_ns) {
   Deadline earliest = group.messages_.idle() ? Deadline() : group.messages_.earliest_deadline();
   for (const Operation* operation = group.head_; operation; operation = operation->next_)
     earliest.at_ns = std::min(earliest.at_ns, operation->deadline_.at_ns);
+  const bool late = earliest.at_ns <= now_ns;
+  if (inquiry_over(group, late ? UINT64_MAX : now_ns)) return true;
   if (group.asked_at_ns_ == 0) group.asked_at_ns_ = now_ns + kFirstQuestionNs - kNextQuestionNs;
   const bool ask_now = static_cast<int64_t>(now_ns - group.asked_at_ns_) >= static_cast<int64_t>(kNextQuestionNs);
-  const bool late = earliest.at_ns <= now_ns;
   const bool some_left = !group.departed_.empty() || fabric_.some_left();
   if (!ask_now && !late && !some_left) return false;
   // What a peer sent before it left may have come after the last look and before the news that it left.
@@ -360,6 +374,7 @@ bool Engine::look_after(Group& group, uint64_t now_ns) {
   Notice question;
   question.kind = Notice::question;
   question.id = group.id_;
+  if (group.head_ && group.head_->begun_) question.calls[0] = own_call(group);
   for (const uint32_t peer : awaited)
     if (peer != fabric_.rank()) tell(peer, question);
   return false;

@@ -154,14 +154,15 @@ void SimComm::leave(uint32_t rank) {
   groups_[rank].reset();
 }
 
-Plan& SimComm::plan(uint32_t rank, const char* algorithm) {
-  for (auto& [known, plan] : plans_[rank])
-    if (known == algorithm) return *plan;
-  const AlgorithmInfo* info = find_algorithm(Collective::allreduce, algorithm);
+Plan& SimComm::plan(uint32_t rank, const CallSignature& call, const char* algorithm) {
+  std::unique_ptr<Plan>& known = plans_[rank][{call.collective, call.root, algorithm}];
+  if (known) return *known;
+  const AlgorithmInfo* info = find_algorithm(call.collective, algorithm);
   if (!info) throw std::runtime_error("no such algorithm");
   PlanRequest request;
   request.shape = Shape::flat(size());
   request.rank = rank;
+  request.root = call.root;
   request.in_place = true;
   for (const ParameterInfo& parameter : info->parameters) request.parameters.push_back(parameter.default_value);
   const Capabilities all = job_.capabilities(members_[rank]);
@@ -170,19 +171,28 @@ Plan& SimComm::plan(uint32_t rank, const char* algorithm) {
   for (const uint32_t member : members_) own.carrier.push_back(all.carrier[member]);
   Result<std::unique_ptr<Plan>> made = Plan::create(lower(info->build(request), own), groups_[rank]->channels());
   if (!made) throw std::runtime_error(std::string(made.status().message()));
-  plans_[rank].emplace_back(algorithm, std::move(*made));
-  return *plans_[rank].back().second;
+  known = std::move(*made);
+  return *known;
 }
 
 void SimComm::prepare_allreduce(uint32_t rank, std::vector<int64_t>& values, const char* algorithm,
                                 CollectiveOperation& operation, Deadline deadline) {
+  CallSignature call;
+  call.collective = Collective::allreduce;
+  call.dtype = DType::i64;
+  call.count = values.size();
+  prepare(rank, call, values.data(), algorithm, operation, deadline);
+}
+
+void SimComm::prepare(uint32_t rank, const CallSignature& call, void* data, const char* algorithm,
+                      CollectiveOperation& operation, Deadline deadline) {
   Bindings bindings;
-  bindings.input = bindings.output = values.data();
-  bindings.lengths.count = values.size();
-  bindings.element_bytes = sizeof(int64_t);
-  bindings.fold = fold_function(DType::i64, Op::sum, CpuLevel::scalar);
+  bindings.input = bindings.output = data;
+  bindings.lengths.count = call.count;
+  bindings.element_bytes = static_cast<uint32_t>(size_bytes(call.dtype));
+  bindings.fold = fold_function(call.dtype, call.op, CpuLevel::scalar);
   operation.reset(deadline);
-  operation.bind(plan(rank, algorithm), bindings);
+  operation.bind(plan(rank, call, algorithm), bindings, call);
 }
 
 void SimComm::send(uint32_t rank, const void* data, uint64_t bytes, uint32_t peer, int32_t tag, MessageOperation& operation,

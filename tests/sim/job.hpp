@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "../support/sim_world.hpp"
@@ -83,6 +85,9 @@ class SimComm {
   /// Makes ready an int64 sum over `values` of each rank in place, by this algorithm with its default parameters.
   void prepare_allreduce(uint32_t rank, std::vector<int64_t>& values, const char* algorithm, CollectiveOperation& operation,
                          Deadline deadline = {});
+  /// Makes ready any call, in place on `data`, by this algorithm of its collective.
+  void prepare(uint32_t rank, const CallSignature& call, void* data, const char* algorithm, CollectiveOperation& operation,
+               Deadline deadline = {});
   /// ... and starts it.
   void allreduce(uint32_t rank, std::vector<int64_t>& values, const char* algorithm, CollectiveOperation& operation,
                  Deadline deadline = {}) {
@@ -97,12 +102,13 @@ class SimComm {
 
  private:
   /// Plans are made by the driver, when the operation's turn comes; here simply ahead, in the same thread.
-  Plan& plan(uint32_t rank, const char* algorithm);
+  Plan& plan(uint32_t rank, const CallSignature& call, const char* algorithm);
 
   SimJob& job_;
   std::vector<uint32_t> members_;
   std::vector<std::unique_ptr<Group>> groups_;
-  std::vector<std::vector<std::pair<std::string, std::unique_ptr<Plan>>>> plans_;
+  using PlanKey = std::tuple<Collective, uint32_t, std::string>;  // with the root and the algorithm
+  std::vector<std::map<PlanKey, std::unique_ptr<Plan>>> plans_;
 };
 
 }  // namespace tutti::test

@@ -50,7 +50,7 @@ extern "C" {
 
 #define TUTTI_TP_ABI_VERSION 0 /* 0: not frozen yet */
 #define TUTTI_TP_ADDRESS_MAX_BYTES 512
-#define TUTTI_TP_NOTICE_MAX_BYTES 48
+#define TUTTI_TP_NOTICE_MAX_BYTES 128
 #define TUTTI_TP_MIN_SLOTS 2
 #define TUTTI_TP_LINGER_NS 2000000000ull
 

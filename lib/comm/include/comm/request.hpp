@@ -37,7 +37,7 @@ class CollectiveCall final : public CollectiveOperation {
     communicator_ = &communicator;
     arguments_ = arguments;
   }
-  Status begin() override;
+  Status begin(CallRecord& record) override;
   void recycle() noexcept override;
 
  private:

@@ -113,6 +113,7 @@ class Engine {
     std::vector<uint64_t> messages;
     std::vector<uint32_t> world_ranks;
     Notice failure;  // code 0: it had not failed
+    NoticeCall last_call;
   };
 
   bool take_role() noexcept;
@@ -138,7 +139,16 @@ class Engine {
   void handle_notice(const PendingNotice& received);
   void handle_departed(Group& group, const PendingNotice& received, uint32_t rank);
   void handle_failed(Group& group, const PendingNotice& received);
-  void answer_question(uint32_t peer, uint64_t id);
+  void answer_question(Group& group, const PendingNotice& received);
+  void answer_for_left(const PendingNotice& received);
+  NoticeCall own_call(const Group& group) const;
+  bool inquire(Group& group, Operation& operation);
+  void handle_inquiry(const Group& group, const PendingNotice& received);
+  void handle_answer(Group& group, const PendingNotice& received);
+  void compare_calls(Group& group, const PendingNotice& received);
+  bool inquiry_over(Group& group, uint64_t now_ns);
+  void conclude(Group& group, const NoticeCall& ours, const NoticeCall& theirs);
+  Status mismatch(const Group& group, const NoticeCall (&calls)[2]) const;
   void remember(Left left);
   void fail(Group& group, Status why, uint32_t culprit) noexcept;
   void fail_for_exception(Group& group) noexcept;

@@ -25,6 +25,13 @@ class Execution {
   const Status& status() const noexcept { return status_; }
   /// World rank at the other end of what failed; UINT32_MAX if it was no peer.
   uint32_t culprit() const noexcept { return culprit_; }
+  /// The mark of the message whose mark or length was wrong.
+  uint32_t foreign_mark() const noexcept { return foreign_mark_; }
+  /// After `failed`: goes no further, and says `blocked`.
+  void hold() noexcept {
+    lanes_.clear();
+    lanes_left_ = 1;
+  }
   /// World ranks that the run waits for now (one a lane at most), for diagnosis and for peers that left.
   std::vector<uint32_t> waiting_for() const;
   /// Forgets everything posted (its channels have been closed).
@@ -54,8 +61,7 @@ class Execution {
   StepResult settle(Ticket& ticket);
   StepResult fail(Status status, uint32_t culprit = UINT32_MAX);
   StepResult link_failed(tutti_status_t status, const ChannelHandle& channel);
-  StepResult wrong_mark(uint32_t peer);
-  StepResult wrong_length(uint64_t got_bytes, uint64_t wanted_bytes, uint32_t peer);
+  StepResult foreign(uint32_t got_mark, uint64_t got_bytes, uint64_t wanted_bytes, uint32_t peer);
   bool drained();
   uint64_t chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
   uintptr_t from_origin(BufferId buffer, const void* memory) const noexcept;
@@ -70,6 +76,7 @@ class Execution {
   uint32_t outstanding_ = 0;  // tickets posted and not yet settled
   Status status_;
   uint32_t culprit_ = UINT32_MAX;
+  uint32_t foreign_mark_ = 0;
   uint32_t blocked_peer_ = UINT32_MAX;
 };
 

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "engine/fabric.hpp"
+#include "engine/notice.hpp"
 #include "engine/operation.hpp"
 #include "engine/p2p.hpp"
 #include "engine/plan.hpp"
+#include "engine/record.hpp"
 
 namespace tutti {
 
@@ -51,10 +53,18 @@ class Group {
   Operation* head_ = nullptr;
   Operation* tail_ = nullptr;
   uint64_t collectives_ended_ = 0;
+  CallLog calls_;
   uint64_t asked_at_ns_ = 0;  // when its peers were last asked whether they are still there
   bool active_ = false;
   std::vector<Departed> departed_;  // one a rank
-  uint32_t culprit_ = kNobody;      // of failure_
+  /// A peer that was asked which call a message of its belongs to.
+  struct Asked {
+    uint32_t peer = kNobody;  // world rank
+    uint64_t give_up_ns = 0;
+  };
+  Asked asked_about_;
+  uint32_t culprit_ = kNobody;  // of failure_
+  NoticeCall disputed_[2];      // of failure_, if that is a mismatch
   std::atomic<bool> failed_{false};
   std::atomic<bool> abort_wanted_{false};
   mutable std::mutex failure_mutex_;

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "engine/execution.hpp"
+#include "engine/record.hpp"
 
 namespace tutti {
 
@@ -24,13 +25,17 @@ Status copy_of(const Status& status) noexcept;
 class Operation {
  public:
   virtual ~Operation() = default;
-  /// Called once, when it is its turn. Touches no peer.
-  virtual Status begin() { return Status(); }
+  /// Called once, when it is its turn. Touches no peer. record: the call's, with its number; the rest is for the operation to write.
+  virtual Status begin(CallRecord& /*record*/) { return Status(); }
   /// As far as possible without blocking.
   virtual Execution::Outcome advance(bool& moved) = 0;
   virtual Status failure() const { return Status(); }
   /// World rank to blame for failure(); Group::kNobody if none.
   virtual uint32_t culprit() const { return UINT32_MAX; }
+  /// The mark of the message for which failure() is TUTTI_ERR_MISMATCH.
+  virtual uint32_t foreign_mark() const { return 0; }
+  /// It has failed, but is not ended yet: goes no further.
+  virtual void hold() noexcept {}
   /// World ranks that it waits for.
   virtual std::vector<uint32_t> waiting_for() const { return {}; }
   /// The group's channels were closed under it.
@@ -79,20 +84,28 @@ class Operation {
 /// A collective: one execution of a plan.
 class CollectiveOperation : public Operation {
  public:
-  void bind(Plan& plan, const Bindings& bindings) {
+  void bind(Plan& plan, const Bindings& bindings, const CallSignature& call) {
     plan_ = &plan;
     bindings_ = bindings;
+    call_ = call;
   }
-  Status begin() override { return execution_.start(*plan_, bindings_); }
+  Status begin(CallRecord& record) override {
+    record.call = call_;
+    bindings_.mark = record.mark = mark_of(record.sequence, call_);
+    return execution_.start(*plan_, bindings_);
+  }
   Execution::Outcome advance(bool& moved) override { return execution_.advance(moved); }
   Status failure() const override { return execution_.status(); }
   uint32_t culprit() const override { return execution_.culprit(); }
+  uint32_t foreign_mark() const override { return execution_.foreign_mark(); }
+  void hold() noexcept override { execution_.hold(); }
   std::vector<uint32_t> waiting_for() const override { return execution_.waiting_for(); }
   void abandon() noexcept override { execution_.abandon(); }
 
  private:
   Plan* plan_ = nullptr;
   Bindings bindings_;
+  CallSignature call_;
   Execution execution_;
 };
 

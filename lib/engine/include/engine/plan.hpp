@@ -76,11 +76,13 @@ struct Ticket {
 /// execution at a time. After creation running it allocates nothing.
 class Plan {
  public:
-  static Result<std::unique_ptr<Plan>> create(Program program, ChannelSet& channels);
+  /// choice: hash of the algorithm and its parameters, for the signature of calls.
+  static Result<std::unique_ptr<Plan>> create(Program program, ChannelSet& channels, uint32_t choice = 0);
 
   const Program& program() const noexcept { return program_; }
   /// Whether a step takes several blocks of the caller's buffer as one piece, so that they have to follow each other in memory.
   bool joins_blocks(BufferId buffer) const noexcept { return joins_blocks_[static_cast<size_t>(buffer)]; }
+  uint32_t choice() const noexcept { return choice_; }
   /// Memory held beside the program (staging, tickets).
   uint64_t memory_bytes() const noexcept;
 
@@ -106,7 +108,7 @@ class Plan {
     std::vector<uint16_t> lag_from;  // smallest lag among this step and all later ones: lets an iteration stop early
   };
 
-  explicit Plan(Program program) : program_(std::move(program)) {}
+  Plan(Program program, uint32_t choice) : program_(std::move(program)), choice_(choice) {}
   void build_tables();
   void note_extent(LaneTable& table, const ProgramOperand& operand);
   void bind(const Bindings& bindings);
@@ -119,6 +121,7 @@ class Plan {
   }
 
   Program program_;
+  uint32_t choice_;
   std::vector<ChannelHandle*> channels_;
   std::vector<LaneTable> lanes_;
   std::vector<std::unique_ptr<std::byte[]>> stages_;

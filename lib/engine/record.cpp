@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "schedule/collective.hpp"
+
 namespace tutti {
 namespace {
 
-bool reduces(Collective collective) { return collective == Collective::allreduce; }
-bool has_root(Collective collective) { return collective == Collective::broadcast; }
 bool has_data(Collective collective) { return collective != Collective::barrier; }
 bool known(Collective collective) { return static_cast<uint32_t>(collective) < kCollectiveCount; }
 bool known(DType dtype) { return static_cast<size_t>(dtype) < kDTypeCount; }
@@ -38,7 +38,8 @@ std::string text(const CallSignature& call, uint64_t sequence) {
   if (has_data(call.collective)) {
     result += fmt::format(" of {} {}", call.count, known(call.dtype) ? c_name(call.dtype) : "elements of unknown type");
     if (reduces(call.collective)) result += fmt::format(", {}", known(call.op) ? name(call.op) : "unknown operation");
-    if (has_root(call.collective)) result += fmt::format(" from root {}", call.root);
+    const bool to_root = call.collective == Collective::reduce || call.collective == Collective::gather;
+    if (has_root(call.collective)) result += fmt::format(" {} root {}", to_root ? "to" : "from", call.root);
   }
   return result + fmt::format(" (call {})", sequence);
 }

@@ -84,7 +84,8 @@ struct Small : Float<float> {
       return std::bit_cast<float>(sign | 0x7f800000 | fraction << (23 - kFraction));
     }
     if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 127 - kFormat.bias()) << 23 | fraction << (23 - kFraction));
-    const float denormal = static_cast<float>(fraction) * kFormat.denormal_unit();  // exact
+    constexpr float kUnit = kFormat.denormal_unit();
+    const float denormal = static_cast<float>(fraction) * kUnit;  // exact
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(denormal));
   }
 

@@ -139,6 +139,7 @@ struct SmallConversion {
   using Bits = Vector<uint32_t>;
   static constexpr uint32_t kDropped = 23 - kFormat.fraction_bits;
   static constexpr uint32_t kRebias = (127 - kFormat.bias()) << 23;
+  static constexpr float kUnit = kFormat.denormal_unit();
 
   static Vector<float> load(const std::byte* from) noexcept {
     const Bits stored = load_lanes<Stored>(from);
@@ -154,7 +155,7 @@ struct SmallConversion {
     }
     // Denormal numbers: the fraction counts units; its conversion to float and the product are exact.
     const auto units = __builtin_convertvector(cast_bits<Vector<int32_t>>(magnitude), Vector<float>);
-    const Bits denormal = cast_bits<Bits>(units * broadcast(kFormat.denormal_unit()));
+    const Bits denormal = cast_bits<Bits>(units * broadcast(kUnit));
     const Bits is_denormal = cast_bits<Bits>(magnitude < (1u << kFormat.fraction_bits));
     return cast_bits<Vector<float>>(sign | select(is_denormal, denormal, wide));
   }
@@ -167,7 +168,7 @@ struct SmallConversion {
     constexpr uint32_t kHalfLessOne = (1u << (kDropped - 1)) - 1;
     const Bits normal = (magnitude - kRebias + kHalfLessOne + ((magnitude >> kDropped) & 1u)) >> kDropped;
     // Denormal results: in the binade of this number a unit of binary32 is theirs: the addition itself rounds.
-    const Vector<float> binade = broadcast(kFormat.denormal_unit() * 0x1p23f);
+    const Vector<float> binade = broadcast(kUnit * 0x1p23f);
     const Bits denormal = cast_bits<Bits>(cast_bits<Vector<float>>(magnitude) + binade) - cast_bits<Bits>(binade);
     constexpr uint32_t kSmallestNormal = kFormat.smallest_normal_exponent() << 23;
     Bits small = select(cast_bits<Bits>(magnitude < kSmallestNormal), denormal, normal);

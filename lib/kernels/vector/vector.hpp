@@ -90,16 +90,26 @@ struct Lanes {
 
 template <class T>
 Vector<uint32_t> load_lanes(const std::byte* from) noexcept {
-  using Packed = typename VectorOf<T, kLanesOf<uint32_t> * sizeof(T)>::Type;
-  if constexpr (sizeof(Packed) >= 8) {
-    return __builtin_convertvector(load_vector<Packed>(from), Vector<uint32_t>);
+  constexpr size_t kLanes = kLanesOf<uint32_t>;
+  if constexpr (sizeof(T) == 2) {
+    using Halves = typename VectorOf<uint16_t, kLanes * 2>::Type;
+    return __builtin_convertvector(load_vector<Halves>(from), Vector<uint32_t>);
   } else {
-    // gcc takes vectors of four bytes apart; the shuffle is one instruction.
-    Vector<uint8_t> bytes{};
-    std::memcpy(&bytes, from, sizeof(Packed));
-    const Vector<uint8_t> zero{};
-    return cast_bits<Vector<uint32_t>>(
-        __builtin_shufflevector(bytes, zero, 0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3, 16, 16, 16));
+    // By shuffles: gcc takes vectors of less than 16 bytes apart.
+    using Bytes = typename VectorOf<uint8_t, 16>::Type;
+    const Bytes zero{};
+    Bytes bytes{};
+    std::memcpy(&bytes, from, kLanes);
+    if constexpr (kLanes == 4) {
+      return cast_bits<Vector<uint32_t>>(
+          __builtin_shufflevector(bytes, zero, 0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3, 16, 16, 16));
+    } else {
+      using Halves = typename VectorOf<uint16_t, 16>::Type;
+      const auto halves =
+          cast_bits<Halves>(__builtin_shufflevector(bytes, zero, 0, 16, 1, 16, 2, 16, 3, 16, 4, 16, 5, 16, 6, 16, 7, 16));
+      using Words = typename VectorOf<uint32_t, 32 * sizeof(T)>::Type;
+      return cast_bits<Vector<uint32_t>>(__builtin_convertvector(halves, Words));
+    }
   }
 }
 

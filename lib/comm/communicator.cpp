@@ -62,7 +62,8 @@ Communicator::Communicator(std::shared_ptr<Context> context, uint64_t id, uint32
       timeout_ns_(timeout_ns),
       group_(context_->fabric(), id, rank, world_ranks_),
       cpu_level_(cpu_level(context_->config())),
-      plans_(context_->config().count(Setting::schedule_cache)) {}
+      plans_(context_->config().count(Setting::schedule_cache)),
+      checks_(context_->agreed(Setting::check) == "full") {}
 
 Result<std::unique_ptr<Communicator>> Communicator::world(std::shared_ptr<Context> context, uint64_t timeout_ns) {
   std::vector<uint32_t> everybody(context->size());
@@ -140,9 +141,10 @@ Status Communicator::run(const CollectiveArguments& arguments) {
   if (!flag.mine())
     return error(TUTTI_ERR_CONCURRENT,
                  "another thread is in a collective call of this communicator; order the calls or use one communicator each");
-  call_.prepare(*this, arguments, deadline());
-  context_->engine().run(group_, call_);
-  return call_.result();
+  CollectiveCall& call = checks_ ? checked_call_ : call_;
+  call.prepare(*this, arguments, deadline());
+  context_->engine().run(group_, call);
+  return call.result();
 }
 
 Result<Request*> Communicator::prepare(const CollectiveArguments& arguments) {
@@ -150,7 +152,8 @@ Result<Request*> Communicator::prepare(const CollectiveArguments& arguments) {
   Request* request = context_->requests().take(context_);
   request->is_message = false;
   request->element_bytes = size_bytes(arguments.dtype);
-  request->collective.prepare(*this, arguments, deadline());
+  request->is_checked = checks_;
+  request->call().prepare(*this, arguments, deadline());
   return request;
 }
 

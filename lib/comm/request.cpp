@@ -8,7 +8,7 @@
 namespace tutti {
 namespace {
 
-CallSignature signature(const CollectiveArguments& arguments, const Plan& plan) {
+CallSignature signature_of(const CollectiveArguments& arguments, const Plan& plan) {
   CallSignature call;
   call.count = arguments.count;
   call.root = arguments.root;
@@ -25,8 +25,14 @@ CallSignature signature(const CollectiveArguments& arguments, const Plan& plan) 
 Status CollectiveCall::begin(CallRecord& record) {
   Result<Plan*> plan = communicator_->plan_for(arguments_);
   if (!plan) return plan.status();
-  bind(**plan, communicator_->bindings(arguments_), signature(arguments_, **plan));
+  bind(**plan, communicator_->bindings(arguments_), signature_of(arguments_, **plan));
   return CollectiveOperation::begin(record);
+}
+
+Result<CallSignature> CollectiveCall::signature() {
+  Result<Plan*> plan = communicator_->plan_for(arguments_);
+  if (!plan) return plan.status();
+  return signature_of(arguments_, **plan);
 }
 
 void CollectiveCall::recycle() noexcept {

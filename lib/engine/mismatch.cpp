@@ -35,8 +35,12 @@ NoticeCall Engine::own_call(const Group& group) const {
   return call_of(fabric_.rank(), group.calls_.find(group.collectives_ended_ + 1));
 }
 
-// True: the peer was asked; its answer, or that there is none, ends the group. Until then its collectives stand still.
+// True: the group has failed, or the peer was asked; its answer, or that there is none, ends the group. Until then its collectives stand still.
 bool Engine::inquire(Group& group, Operation& operation) {
+  if (const NoticeCall* calls = operation.disputed()) {
+    conclude(group, calls[0], calls[1]);
+    return true;
+  }
   const uint32_t peer = operation.culprit();
   if (operation.failure().code() != TUTTI_ERR_MISMATCH || peer >= fabric_.size()) return false;
   if (fabric_.route(peer).state != PeerRoute::State::alive) {

@@ -101,6 +101,7 @@ static const struct mode modes[] = {
     {"worlds", run_worlds},
     {"straggler", run_straggler},
     {"groups", run_groups},
+    {"mismatch", run_mismatch},
 };
 
 int main(int argc, char** argv) {

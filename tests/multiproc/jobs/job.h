@@ -42,5 +42,6 @@ int run_ranks(int argc, char** argv);
 int run_worlds(int argc, char** argv);
 int run_straggler(int argc, char** argv);
 int run_groups(int argc, char** argv);
+int run_mismatch(int argc, char** argv);
 
 #endif

@@ -32,6 +32,7 @@ class Communicator {
   uint32_t size() const noexcept { return static_cast<uint32_t>(world_ranks_.size()); }
   uint32_t local_rank() const noexcept { return local_rank_; }
   uint32_t local_size() const noexcept { return local_size_; }
+  const std::vector<uint32_t>& world_ranks() const noexcept { return world_ranks_; }
   const std::shared_ptr<Context>& context() const noexcept { return context_; }
 
   Status run(const CollectiveArguments& arguments);
@@ -67,7 +68,9 @@ class Communicator {
   CpuLevel cpu_level_;
   PlanCache plans_;
   std::atomic<bool> calling_{false};
-  CollectiveCall call_;  // the one blocking collective
+  bool checks_;             // check=full
+  CollectiveCall call_;     // the one blocking collective
+  CheckedCall checked_call_;  // which is this one then
   uint64_t split_count_ = 0;
 };
 

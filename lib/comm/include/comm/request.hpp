@@ -30,7 +30,7 @@ struct CollectiveArguments {
 };
 
 /// A collective call as the engine sees it: finds its plan when its turn comes, since plans belong to whoever drives.
-class CollectiveCall final : public CollectiveOperation {
+class CollectiveCall : public CollectiveOperation {
  public:
   void prepare(Communicator& communicator, const CollectiveArguments& arguments, Deadline deadline) {
     reset(deadline);
@@ -40,11 +40,42 @@ class CollectiveCall final : public CollectiveOperation {
   Status begin(CallRecord& record) override;
   void recycle() noexcept override;
 
+ protected:
+  /// Of what this rank calls. Finds, or makes, the plan.
+  Result<CallSignature> signature();
+
+  Communicator* communicator_ = nullptr;
+
  private:
   friend class Request;
-  Communicator* communicator_ = nullptr;
   CollectiveArguments arguments_;
   Request* owner_ = nullptr;
+};
+
+/// With check=full: all ranks compare what they call, by an exchange of its own, before the call begins.
+class CheckedCall final : public CollectiveCall {
+ public:
+  Status begin(CallRecord& record) override;
+  Execution::Outcome advance(bool& moved) override;
+  Status failure() const override;
+  const NoticeCall* disputed() const noexcept override { return disputed_[0].sequence == 0 ? nullptr : disputed_; }
+  uint32_t culprit() const override { return comparing_ ? exchange_.culprit() : CollectiveCall::culprit(); }
+  uint32_t foreign_mark() const override { return comparing_ ? exchange_.foreign_mark() : CollectiveCall::foreign_mark(); }
+  std::vector<uint32_t> waiting_for() const override {
+    return comparing_ ? exchange_.waiting_for() : CollectiveCall::waiting_for();
+  }
+  void hold() noexcept override { comparing_ ? exchange_.hold() : CollectiveCall::hold(); }
+  void abandon() noexcept override { comparing_ ? exchange_.abandon() : CollectiveCall::abandon(); }
+
+ private:
+  void compare();
+
+  Execution exchange_;
+  bool comparing_ = false;
+  CallRecord* record_ = nullptr;
+  std::vector<uint64_t> table_;
+  NoticeCall disputed_[2];  // the first rank's call and the first that does not go with it
+  Status failed_to_begin_;
 };
 
 class MessageCall final : public MessageOperation {
@@ -63,15 +94,19 @@ class Request {
  public:
   explicit Request(RequestPool& pool) : pool_(pool) {
     collective.owner_ = this;
+    checked.owner_ = this;
     message.owner_ = this;
   }
-  Operation& operation() noexcept { return is_message ? static_cast<Operation&>(message) : collective; }
+  Operation& operation() noexcept { return is_message ? static_cast<Operation&>(message) : call(); }
+  CollectiveCall& call() noexcept { return is_checked ? checked : collective; }
   /// Back into the pool. May end the context, if the caller holds no communicator of it.
   void release() noexcept;
 
   CollectiveCall collective;
+  CheckedCall checked;
   MessageCall message;
   bool is_message = false;
+  bool is_checked = false;  ///< a collective with check=full
   uint64_t element_bytes = 1;
   std::shared_ptr<Context> context;
 

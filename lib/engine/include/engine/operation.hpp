@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "engine/execution.hpp"
+#include "engine/notice.hpp"
 #include "engine/record.hpp"
 
 namespace tutti {
@@ -34,6 +35,8 @@ class Operation {
   virtual uint32_t culprit() const { return UINT32_MAX; }
   /// The mark of the message for which failure() is TUTTI_ERR_MISMATCH.
   virtual uint32_t foreign_mark() const { return 0; }
+  /// The two calls that do not go together, if it has failed for knowing them; else null.
+  virtual const NoticeCall* disputed() const noexcept { return nullptr; }
   /// It has failed, but is not ended yet: goes no further.
   virtual void hold() noexcept {}
   /// World ranks that it waits for.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Bytes a second of the reduction kernels, by type, operation, instruction set and size. The size decides where the buffers are:
-// 16 KiB in the first-level cache, 1 MiB in the second or third, 64 MiB in memory.
+// 64 KiB in the second-level cache, 1 MiB in the second or third, 16 MiB in the third or in memory. The bytes are those of one
+// operand.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -32,6 +33,14 @@ std::vector<std::byte> ones(DType dtype, size_t bytes) {
         return {0x00, 0x00, 0x80, 0x3f};
       case DType::f64:
         return {0, 0, 0, 0, 0, 0, 0xf0, 0x3f};
+      case DType::f8e4m3:
+        return {0x38};
+      case DType::f8e5m2:
+        return {0x3c};
+      case DType::c64:
+        return {0, 0, 0x80, 0x3f, 0, 0, 0, 0};
+      case DType::c128:
+        return {0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0};
       default:
         return {1};
     }
@@ -72,7 +81,7 @@ void copy(benchmark::State& state, uint32_t destination_count) {
 void register_fold(DType dtype, Op op, CpuLevel level, const char* level_name, size_t source_count) {
   const std::string name = "fold/" + std::string(tutti::name(dtype)) + "/" + std::string(tutti::name(op)) + "/" + level_name +
                            "/" + std::to_string(source_count) + "_sources";
-  benchmark::RegisterBenchmark(name.c_str(), fold, dtype, op, level, source_count)->Arg(16 << 10)->Arg(1 << 20)->Arg(64 << 20);
+  benchmark::RegisterBenchmark(name.c_str(), fold, dtype, op, level, source_count)->Arg(64 << 10)->Arg(1 << 20)->Arg(16 << 20);
 }
 
 }  // namespace
@@ -90,7 +99,7 @@ int main(int argc, char** argv) {
   }
   for (const uint32_t destination_count : {1u, 2u, 4u}) {
     const std::string name = "copy/" + std::to_string(destination_count) + "_destinations";
-    benchmark::RegisterBenchmark(name.c_str(), copy, destination_count)->Arg(16 << 10)->Arg(1 << 20)->Arg(64 << 20);
+    benchmark::RegisterBenchmark(name.c_str(), copy, destination_count)->Arg(64 << 10)->Arg(1 << 20)->Arg(16 << 20);
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

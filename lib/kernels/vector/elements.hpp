@@ -64,12 +64,12 @@ struct FloatArithmetic {
   static Folded extreme(Folded a, Folded b) noexcept {
     const Bits bits_a = cast_bits<Bits>(a);
     const Bits bits_b = cast_bits<Bits>(b);
-    const Bits first = cast_bits<Bits>(kMin ? a < b : a > b);
+    const Bits first = cast_bits<Bits>(kMin ? a < b : a > b) | cast_bits<Bits>(a != a);
     const Bits equal = cast_bits<Bits>(a == b);
-    const Bits unordered = cast_bits<Bits>(a != a) | cast_bits<Bits>(b != b);
-    // Equal values differ at most in the sign of zero: "or" of the bits is the smaller, "and" the larger.
+    // Equal values differ at most in the sign of zero: "or" of the bits is the smaller, "and" the larger. With NaN in b nothing
+    // holds, and the second is b.
     const Bits second = kMin ? bits_b | (bits_a & equal) : bits_b & (bits_a | ~equal);
-    return cast_bits<Folded>(select(unordered, broadcast(kNan), select(first, bits_a, second)));
+    return cast_bits<Folded>(select(first, bits_a, second));
   }
   static Folded divide(Folded sum, uint64_t divisor) noexcept { return sum / broadcast(static_cast<T>(divisor)); }
   static Folded scale(Folded vector, double factor) noexcept { return vector * broadcast(static_cast<T>(factor)); }

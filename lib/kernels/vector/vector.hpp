@@ -38,7 +38,7 @@ To cast_bits(From from) noexcept {
 /// mask ? a : b, a lane at a time; mask is all ones or all zeros.
 template <class V>
 V select(V mask, V a, V b) noexcept {
-  return (a & mask) | (b & ~mask);
+  return mask != 0 ? a : b;
 }
 
 template <class V>

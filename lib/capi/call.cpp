@@ -70,6 +70,20 @@ Result<Context*> find_context(tutti_context_t handle) {
 
 Status null_argument(const char* name) { return error(TUTTI_ERR_ARGUMENT, "{} is NULL", name); }
 
+Status start(Communicator& communicator, Result<Request*> prepared, tutti_request_t* request) {
+  if (!prepared) return prepared.status();
+  void* handle = nullptr;
+  try {
+    handle = handles().insert(HandleKind::request, *prepared);
+  } catch (...) {
+    (*prepared)->release();
+    throw;
+  }
+  communicator.start(**prepared);
+  *request = static_cast<tutti_request_t>(handle);
+  return Status();
+}
+
 }  // namespace tutti
 
 extern "C" const char* tutti_last_error(void) { return tutti::last_error; }

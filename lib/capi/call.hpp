@@ -44,4 +44,7 @@ Result<Context*> find_context(tutti_context_t handle);
 
 Status null_argument(const char* name);
 
+/// Gives a call its handle and starts it, in this order: afterwards nothing can fail.
+Status start(Communicator& communicator, Result<Request*> prepared, tutti_request_t* request);
+
 }  // namespace tutti

@@ -9,6 +9,7 @@
 
 #include "builtin.hpp"
 #include "call.hpp"
+#include "messages.hpp"
 
 using namespace tutti;
 
@@ -231,6 +232,7 @@ extern "C" tutti_status_t tutti_comm_destroy(tutti_comm_t comm) {
   return entry("tutti_comm_destroy", [&]() -> Status {
     Result<Communicator*> found = find_communicator(comm);
     if (!found) return found.status();
+    release_messages(comm);
     delete static_cast<Communicator*>(handles().remove(HandleKind::communicator, comm));
     return Status();
   });

@@ -56,20 +56,6 @@ extern "C" tutti_status_t tutti_wait_all(size_t request_count, tutti_request_t* 
   });
 }
 
-extern "C" tutti_status_t tutti_request_received_count(tutti_request_t request, uint64_t* received_count) {
-  return entry("tutti_request_received_count", [&]() -> Status {
-    Result<Request*> found = find_request(request);
-    if (!found) return found.status();
-    if (!received_count) return null_argument("received_count");
-    if (!(*found)->is_message || (*found)->message.sending())
-      return error(TUTTI_ERR_ARGUMENT, "the request is not a receive");
-    (*found)->context->engine().wait((*found)->operation());
-    TUTTI_TRY((*found)->operation().result());
-    *received_count = (*found)->message.received_bytes() / (*found)->element_bytes;
-    return Status();
-  });
-}
-
 extern "C" tutti_status_t tutti_request_free(tutti_request_t* request) {
   return entry("tutti_request_free", [&]() -> Status {
     if (!request) return null_argument("request");

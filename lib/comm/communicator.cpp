@@ -151,41 +151,22 @@ Result<Request*> Communicator::prepare(const CollectiveArguments& arguments) {
   if (group_.failed()) return group_.failure();
   Request* request = context_->requests().take(context_);
   request->is_message = false;
-  request->element_bytes = size_bytes(arguments.dtype);
   request->is_checked = checks_;
   request->call().prepare(*this, arguments, deadline());
   return request;
 }
 
-Status Communicator::send(const void* data, uint64_t bytes, uint32_t dest, int32_t tag) {
-  MessageCall call;
-  call.reset(deadline());
-  call.bind_send(data, bytes, dest, tag);
-  context_->engine().run(group_, call);
-  return call.result();
+Status Communicator::run(MessageOperation& message) {
+  message.reset(deadline());
+  context_->engine().run(group_, message);
+  return message.result();
 }
 
-Status Communicator::recv(void* data, uint64_t capacity_bytes, uint32_t source, int32_t tag, uint64_t* received_bytes) {
-  MessageCall call;
-  call.reset(deadline());
-  call.bind_recv(data, capacity_bytes, source, tag);
-  context_->engine().run(group_, call);
-  *received_bytes = call.received_bytes();
-  return call.result();
-}
-
-Result<Request*> Communicator::prepare_message(bool sending, void* data, uint64_t bytes, uint64_t element_bytes, uint32_t peer,
-                                               int32_t tag) {
-  if (group_.failed()) return group_.failure();
-  Request* request = context_->requests().take(context_);
-  request->is_message = true;
-  request->element_bytes = element_bytes;
-  request->message.reset(deadline());
-  if (sending)
-    request->message.bind_send(data, bytes, peer, tag);
-  else
-    request->message.bind_recv(data, bytes, peer, tag);
-  return request;
+Status Communicator::run_both(MessageOperation& first, MessageOperation& second) {
+  first.reset(deadline());
+  second.reset(deadline());
+  context_->engine().run_both(group_, first, second);
+  return first.result().ok() ? second.result() : first.result();
 }
 
 // Everybody learns everybody's colour and key through one small allreduce: each contributes its own two numbers and zeros.

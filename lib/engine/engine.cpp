@@ -216,6 +216,23 @@ void Engine::run(Group& group, Operation& operation) {
   wait(operation);
 }
 
+void Engine::run_both(Group& group, Operation& first, Operation& second) {
+  if (try_drive()) {
+    first.group_ = second.group_ = &group;
+    accept_submitted();
+    accept(first);
+    accept(second);
+    drive_until(&first);
+    drive_until(&second);
+    stop_driving();
+  } else {
+    submit(group, first);
+    submit(group, second);
+  }
+  wait(first);
+  wait(second);
+}
+
 void Engine::wait(Operation& operation) {
   while (!operation.done()) {
     if (try_drive()) {

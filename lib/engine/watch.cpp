@@ -361,11 +361,7 @@ bool Engine::look_after(Group& group, uint64_t now_ns) {
   awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
   if (waits_in_vain(group, awaited)) return true;
   if (late) {
-    std::string ranks;
-    for (const uint32_t peer : awaited) ranks += (ranks.empty() ? "" : ", ") + who(group, peer);
-    fail(group, error(TUTTI_ERR_TIMEOUT,
-                      "the timeout passed while waiting for {}: alive, but not in this call, or only slow; see `timeout`",
-                      ranks.empty() ? "its turn" : ranks),
+    fail(group, error(TUTTI_ERR_TIMEOUT, "the timeout passed while waiting for {}", explain_wait(group, awaited)),
          fabric_.rank());
     return true;
   }
@@ -375,9 +371,23 @@ bool Engine::look_after(Group& group, uint64_t now_ns) {
   question.kind = Notice::question;
   question.id = group.id_;
   if (group.head_ && group.head_->begun_) question.calls[0] = own_call(group);
-  for (const uint32_t peer : awaited)
-    if (peer != fabric_.rank()) tell(peer, question);
+  // Whoever may send is asked, when a message of any is awaited.
+  for (const uint32_t peer : group.messages_.waits_for_any() ? group.channels_.world_ranks() : awaited)
+    if (peer != fabric_.rank() && fabric_.route(peer).state == PeerRoute::State::alive) tell(peer, question);
   return false;
+}
+
+std::string Engine::explain_wait(const Group& group, const std::vector<uint32_t>& awaited) const {
+  std::string ranks;
+  for (const uint32_t peer : awaited) ranks += (ranks.empty() ? "" : ", ") + who(group, peer);
+  if (group.messages_.waits_for_any()) ranks += ranks.empty() ? "a message of any rank" : ", and a message of any rank";
+  std::string text = fmt::format("{}: alive, but not in this call, or only slow; see `timeout`", ranks.empty() ? "its turn" : ranks);
+  if (const uint32_t peer = group.messages_.held_back(); peer != UINT32_MAX)
+    text += fmt::format(
+        "; messages of {} that no receive takes are held back, since {} bytes of such have been set aside and no more than {} can"
+        " be: post receives in the order of the messages",
+        who(group, group.channels_.world_ranks()[peer]), group.messages_.unexpected_bytes(), PointToPoint::kUnexpectedLimitBytes);
+  return text;
 }
 
 // True: the group has failed, for what it waits for will never come.
@@ -399,7 +409,24 @@ bool Engine::waits_in_vain(Group& group, const std::vector<uint32_t>& awaited) {
            peer);
       return true;
     }
+  if (group.messages_.waits_for_any() && all_have_left(group)) {
+    fail(group, error(TUTTI_ERR_PEER_FAILED,
+                      "all other ranks have left or destroyed the communicator, and this call waits for a message of any"),
+         group.channels_.world_ranks()[group.rank_ == 0 ? 1 : 0]);
+    return true;
+  }
   return false;
+}
+
+// All others, and nothing that they sent is still to come.
+bool Engine::all_have_left(const Group& group) const {
+  for (uint32_t rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank_ || fabric_.route(group.channels_.world_ranks()[rank]).state == PeerRoute::State::left) continue;
+    const auto departed = std::find_if(group.departed_.begin(), group.departed_.end(),
+                                       [&](const Group::Departed& one) { return one.rank == rank; });
+    if (departed == group.departed_.end() || !group.messages_.has_all(rank, departed->messages)) return false;
+  }
+  return group.size() > 1;
 }
 
 }  // namespace tutti

@@ -275,13 +275,6 @@ TUTTI_API tutti_status_t tutti_allreduce(tutti_comm_t comm, const void* send, vo
 TUTTI_API tutti_status_t tutti_broadcast(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int root);
 /* Returns when all ranks have entered. */
 TUTTI_API tutti_status_t tutti_barrier(tutti_comm_t comm);
-/* Messages between two ranks with the same tag (>= 0) arrive in the order sent. A receive buffer may be longer than the
- * message; *received_count (may be NULL) says how much came. A longer message is TUTTI_ERR_TRUNCATED. tutti_send may
- * return before the message was received. */
-TUTTI_API tutti_status_t tutti_send(tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype, int dest,
-                                    int tag);
-TUTTI_API tutti_status_t tutti_recv(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
-                                    int tag, uint64_t* received_count);
 
 /* ---- collectives: non-blocking --------------------------------------------------------------------------------- */
 
@@ -292,10 +285,6 @@ TUTTI_API tutti_status_t tutti_iallreduce(tutti_comm_t comm, const void* send, v
 TUTTI_API tutti_status_t tutti_ibroadcast(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int root,
                                           tutti_request_t* request);
 TUTTI_API tutti_status_t tutti_ibarrier(tutti_comm_t comm, tutti_request_t* request);
-TUTTI_API tutti_status_t tutti_isend(tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype, int dest,
-                                     int tag, tutti_request_t* request);
-TUTTI_API tutti_status_t tutti_irecv(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
-                                     int tag, tutti_request_t* request);
 
 /* Sets *done to 1 and releases the request when it has completed, else to 0. Never blocks. The status is the operation's. */
 TUTTI_API tutti_status_t tutti_test(tutti_request_t* request, int* done);
@@ -303,11 +292,72 @@ TUTTI_API tutti_status_t tutti_wait(tutti_request_t* request);
 /* Waits for all, releases all, returns the first error in array order. statuses (may be NULL) gets one code each. NULL
  * requests are skipped. */
 TUTTI_API tutti_status_t tutti_wait_all(size_t request_count, tutti_request_t* requests, tutti_status_t* statuses);
-/* Elements that a completed-but-not-released receive got are told by tutti_recv only; a non-blocking receive that must
- * know its length uses this on the pending request: after it returns TUTTI_OK the request has completed. */
-TUTTI_API tutti_status_t tutti_request_received_count(tutti_request_t request, uint64_t* received_count);
 /* Gives up interest: the operation goes on, its buffers stay in use until it has finished. Sets *request to NULL. */
 TUTTI_API tutti_status_t tutti_request_free(tutti_request_t* request);
+
+/* ---- messages -------------------------------------------------------------------------------------------------- */
+
+/* From one rank to another of a communicator, with a tag (>= 0). Messages of one sender never overtake each other: of the
+ * messages that a receive takes it gets the one that came first, and of the receives that take a message the one that was
+ * posted first gets it, whether they name a source or not. Collectives are not seen by receives, nor messages by collectives.
+ *
+ * A receive buffer may be longer than the message. A longer message fills it, and the receive returns TUTTI_ERR_TRUNCATED;
+ * later messages come as if nothing had happened.
+ *
+ * A message that no receive takes stays with its sender, but for a bounded part, and blocks nobody who receives others: these
+ * are set aside in memory, up to 64 MiB a communicator. Beyond, the sender of what nobody takes is held back. A rank may send
+ * to itself. A receive from any source fails when any rank of the communicator has failed; when a rank has merely left or
+ * destroyed its communicator it goes on, until all others have. */
+#define TUTTI_ANY_SOURCE (-1)
+#define TUTTI_ANY_TAG (-1)
+
+/* What is known of a message. An output: fill it with its _init function, pass it, or NULL, where a message is received or
+ * looked for. Written on TUTTI_OK and on TUTTI_ERR_TRUNCATED. */
+typedef struct tutti_message {
+  size_t struct_size;
+  int source;          /* rank of its sender */
+  int tag;
+  uint64_t size_bytes; /* as it was sent, even if the receive buffer is shorter */
+} tutti_message_t;
+TUTTI_API tutti_status_t tutti_message_init(tutti_message_t* message);
+
+/* tutti_send may return before the message was received: then buffer may be used again. */
+TUTTI_API tutti_status_t tutti_send(tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype, int dest,
+                                    int tag);
+/* source may be TUTTI_ANY_SOURCE, tag TUTTI_ANY_TAG. */
+TUTTI_API tutti_status_t tutti_recv(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
+                                    int tag, tutti_message_t* message);
+/* Both at once, so that ranks which send to each other, or round in a ring, do not wait for each other. In place, the data to
+ * send lies at recv and is replaced. */
+TUTTI_API tutti_status_t tutti_sendrecv(tutti_comm_t comm, const void* send, uint64_t send_count, tutti_dtype_t send_dtype,
+                                        int dest, int send_tag, void* recv, uint64_t recv_count, tutti_dtype_t recv_dtype,
+                                        int source, int recv_tag, tutti_message_t* message);
+
+/* Non-blocking; see "collectives: non-blocking" for the request. */
+TUTTI_API tutti_status_t tutti_isend(tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype, int dest,
+                                     int tag, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_irecv(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
+                                     int tag, tutti_request_t* request);
+/* What a receive got: waits until it has completed, and does not release the request. The status is the receive's. */
+TUTTI_API tutti_status_t tutti_request_get_message(tutti_request_t request, tutti_message_t* message);
+
+/* Tells of the message that a receive with this source and tag would get now. It stays where it is, and another receive, of
+ * another thread say, may get it first. tutti_probe waits until there is one; tutti_iprobe looks once at what has come and sets
+ * *found to 1 or 0. */
+TUTTI_API tutti_status_t tutti_probe(tutti_comm_t comm, int source, int tag, tutti_message_t* message);
+TUTTI_API tutti_status_t tutti_iprobe(tutti_comm_t comm, int source, int tag, int* found, tutti_message_t* message);
+
+/* Likewise, and the message is then for tutti_mrecv or tutti_imrecv with this handle alone, each of which releases it and sets
+ * it to NULL. One that is never received is released with its communicator. */
+typedef struct tutti_matched_s* tutti_matched_t;
+TUTTI_API tutti_status_t tutti_mprobe(tutti_comm_t comm, int source, int tag, tutti_matched_t* matched,
+                                      tutti_message_t* message);
+TUTTI_API tutti_status_t tutti_improbe(tutti_comm_t comm, int source, int tag, int* found, tutti_matched_t* matched,
+                                       tutti_message_t* message);
+TUTTI_API tutti_status_t tutti_mrecv(tutti_matched_t* matched, void* buffer, uint64_t count, tutti_dtype_t dtype,
+                                     tutti_message_t* message);
+TUTTI_API tutti_status_t tutti_imrecv(tutti_matched_t* matched, void* buffer, uint64_t count, tutti_dtype_t dtype,
+                                      tutti_request_t* request);
 
 /* ---- for embedders --------------------------------------------------------------------------------------------- */
 

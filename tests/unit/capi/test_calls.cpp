@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests, messages, split, abort, timeouts, threads.
+// Requests, split, abort, timeouts, threads.
 #include <catch2/catch.hpp>
 #include <atomic>
 #include <chrono>
@@ -64,40 +64,6 @@ TEST_CASE("non-blocking calls: many in flight, completed in any order, tested or
     tutti_request_t stale = copy;
     c.expect_status(tutti_wait(&stale), TUTTI_ERR_HANDLE, "a request that was waited for");
     c.expect(sum_of_ones(comm, c, "still in step") == 3, "still in step");
-  });
-  CHECK(complaints == "");
-}
-
-TEST_CASE("messages: tags, lengths, truncation, oneself") {
-  const char* transports = GENERATE("shm", "tcp");
-  const std::string complaints = run_ranks(3, {{"transports", transports}}, [](tutti_comm_t comm, int rank, Complaints& c) {
-    const int next = (rank + 1) % 3;
-    const int previous = (rank + 2) % 3;
-    for (const size_t count : {size_t{1}, size_t{126}, size_t{127}, size_t{5000}, size_t{300000}}) {
-      std::vector<double> out(count);
-      std::iota(out.begin(), out.end(), rank * 1000.0);
-      std::vector<double> in(count + 2, -1);
-      tutti_request_t send = nullptr;
-      tutti_request_t receive = nullptr;
-      c.expect_status(tutti_isend(comm, out.data(), count, TUTTI_FLOAT64, next, 7, &send), TUTTI_OK, "isend");
-      c.expect_status(tutti_irecv(comm, in.data(), count + 2, TUTTI_FLOAT64, previous, 7, &receive), TUTTI_OK, "irecv");
-      uint64_t got = 0;
-      c.expect_status(tutti_request_received_count(receive, &got), TUTTI_OK, "received_count");
-      c.expect(got == count, "count " + std::to_string(got));
-      c.expect_status(tutti_wait(&receive), TUTTI_OK, "wait");
-      c.expect_status(tutti_wait(&send), TUTTI_OK, "wait");
-      c.expect(in[0] == previous * 1000.0 && in[count - 1] == previous * 1000.0 + static_cast<double>(count - 1) && in[count] == -1,
-               "data of " + std::to_string(count));
-    }
-    const int32_t two[2] = {5, 6};
-    int32_t got[2] = {0, 0};
-    uint64_t received = 9;
-    c.expect_status(tutti_send(comm, two, 2, TUTTI_INT32, rank, 1), TUTTI_OK, "to oneself");
-    c.expect_status(tutti_recv(comm, got, 2, TUTTI_INT32, rank, 1, &received), TUTTI_OK, "from oneself");
-    c.expect(received == 2 && got[1] == 6, "oneself");
-    c.expect_status(tutti_send(comm, two, 2, TUTTI_INT32, next, 2), TUTTI_OK, "send");
-    c.expect_status(tutti_recv(comm, got, 1, TUTTI_INT32, previous, 2, &received), TUTTI_ERR_TRUNCATED, "truncated");
-    c.expect(sum_of_ones(comm, c, "after truncation") == 3, "the communicator lives on");
   });
   CHECK(complaints == "");
 }
@@ -181,31 +147,6 @@ TEST_CASE("a timeout ends the call with the name of the rank that is missing") {
         c.expect(passed < std::chrono::seconds(5), "in time");
       },
       400);
-  CHECK(complaints == "");
-}
-
-TEST_CASE("messages of several threads on one communicator") {
-  const std::string complaints = run_ranks(2, {}, [](tutti_comm_t comm, int rank, Complaints& c) {
-    constexpr int kThreads = 3;
-    constexpr int kRounds = 200;
-    std::vector<std::thread> threads;
-    std::vector<Complaints> found(kThreads);
-    for (int t = 0; t < kThreads; ++t)
-      threads.emplace_back([&, t] {
-        for (int i = 0; i < kRounds; ++i) {
-          const int64_t out = t * 1000 + i;
-          int64_t in = -1;
-          tutti_request_t request = nullptr;
-          found[static_cast<size_t>(t)].expect_status(tutti_isend(comm, &out, 1, TUTTI_INT64, 1 - rank, t, &request), TUTTI_OK, "isend");
-          found[static_cast<size_t>(t)].expect_status(tutti_recv(comm, &in, 1, TUTTI_INT64, 1 - rank, t, nullptr), TUTTI_OK, "recv");
-          found[static_cast<size_t>(t)].expect_status(tutti_wait(&request), TUTTI_OK, "wait");
-          found[static_cast<size_t>(t)].expect(in == out, "in order within its tag");
-        }
-      });
-    for (std::thread& thread : threads) thread.join();
-    for (const Complaints& one : found)
-      for (const std::string& line : one.lines()) c.expect(false, line);
-  });
   CHECK(complaints == "");
 }
 

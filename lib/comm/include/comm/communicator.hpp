@@ -38,10 +38,14 @@ class Communicator {
   Status run(const CollectiveArguments& arguments);
   /// A non-blocking call, ready to be started or released.
   Result<Request*> prepare(const CollectiveArguments& arguments);
-  Result<Request*> prepare_message(bool sending, void* data, uint64_t bytes, uint64_t element_bytes, uint32_t peer, int32_t tag);
+  /// Likewise; bind gives the message its arguments.
+  template <class Bind>
+  Result<Request*> prepare_message(Bind&& bind);
   void start(Request& request) { context_->engine().submit(group_, request.operation()); }
-  Status send(const void* data, uint64_t bytes, uint32_t dest, int32_t tag);
-  Status recv(void* data, uint64_t capacity_bytes, uint32_t source, int32_t tag, uint64_t* received_bytes);
+  /// Messages, with their arguments.
+  Status run(MessageOperation& message);
+  /// The first error.
+  Status run_both(MessageOperation& first, MessageOperation& second);
   /// nullptr for kNoColor.
   Result<std::unique_ptr<Communicator>> split(int32_t color, int32_t key);
   void abort() { context_->engine().abort(group_); }
@@ -73,5 +77,15 @@ class Communicator {
   CheckedCall checked_call_;  // which is this one then
   uint64_t split_count_ = 0;
 };
+
+template <class Bind>
+Result<Request*> Communicator::prepare_message(Bind&& bind) {
+  if (group_.failed()) return group_.failure();
+  Request* request = context_->requests().take(context_);
+  request->is_message = true;
+  request->message.reset(deadline());
+  bind(request->message);
+  return request;
+}
 
 }  // namespace tutti

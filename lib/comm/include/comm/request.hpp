@@ -9,7 +9,7 @@
 
 #include "base/types.hpp"
 #include "engine/operation.hpp"
-#include "engine/p2p.hpp"
+#include "engine/message.hpp"
 #include "schedule/schedule.hpp"
 
 namespace tutti {
@@ -107,7 +107,6 @@ class Request {
   MessageCall message;
   bool is_message = false;
   bool is_checked = false;  ///< a collective with check=full
-  uint64_t element_bytes = 1;
   std::shared_ptr<Context> context;
 
  private:

@@ -64,6 +64,8 @@ class Engine {
   void wait(Operation& operation);
   /// submit and wait.
   void run(Group& group, Operation& operation);
+  /// Likewise with two at once.
+  void run_both(Group& group, Operation& first, Operation& second);
   /// Drives as far as possible without blocking, if nobody else does.
   void poke();
   /// Fails the group here and on all its members with TUTTI_ERR_ABORTED. Does not wait.
@@ -132,6 +134,8 @@ class Engine {
   bool look_after_groups() noexcept;
   bool look_after(Group& group, uint64_t now_ns);
   bool waits_in_vain(Group& group, const std::vector<uint32_t>& awaited);
+  bool all_have_left(const Group& group) const;
+  std::string explain_wait(const Group& group, const std::vector<uint32_t>& awaited) const;
   void end_outstanding(Group& group, const Status& why) noexcept;
   void handle_events() noexcept;
   void handle_all_events();

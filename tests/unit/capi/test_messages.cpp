@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages from outside: receives that name a source or a tag or neither, looks, both directions at once.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "job.hpp"
+
+using namespace tutti::test;
+
+namespace {
+
+tutti_message_t empty_message() {
+  tutti_message_t message;
+  tutti_message_init(&message);
+  return message;
+}
+
+bool is(const tutti_message_t& message, int source, int tag, uint64_t size_bytes) {
+  return message.source == source && message.tag == tag && message.size_bytes == size_bytes;
+}
+
+}  // namespace
+
+TEST_CASE("messages: tags, lengths, truncation, oneself") {
+  const char* transports = GENERATE("shm", "tcp");
+  const std::string complaints = run_ranks(3, {{"transports", transports}}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    const int next = (rank + 1) % 3;
+    const int previous = (rank + 2) % 3;
+    for (const size_t count : {size_t{1}, size_t{126}, size_t{127}, size_t{5000}, size_t{300000}}) {
+      std::vector<double> out(count);
+      std::iota(out.begin(), out.end(), rank * 1000.0);
+      std::vector<double> in(count + 2, -1);
+      tutti_request_t send = nullptr;
+      tutti_request_t receive = nullptr;
+      c.expect_status(tutti_isend(comm, out.data(), count, TUTTI_FLOAT64, next, 7, &send), TUTTI_OK, "isend");
+      c.expect_status(tutti_irecv(comm, in.data(), count + 2, TUTTI_FLOAT64, previous, 7, &receive), TUTTI_OK, "irecv");
+      tutti_message_t message = empty_message();
+      c.expect_status(tutti_request_get_message(receive, &message), TUTTI_OK, "get_message");
+      c.expect(is(message, previous, 7, count * sizeof(double)), "message of " + std::to_string(message.size_bytes));
+      c.expect_status(tutti_wait(&receive), TUTTI_OK, "wait");
+      c.expect_status(tutti_wait(&send), TUTTI_OK, "wait");
+      c.expect(in[0] == previous * 1000.0 && in[count - 1] == previous * 1000.0 + static_cast<double>(count - 1) && in[count] == -1,
+               "data of " + std::to_string(count));
+    }
+    const int32_t two[2] = {5, 6};
+    int32_t got[2] = {0, 0};
+    tutti_message_t message = empty_message();
+    c.expect_status(tutti_send(comm, two, 2, TUTTI_INT32, rank, 1), TUTTI_OK, "to oneself");
+    c.expect_status(tutti_recv(comm, got, 2, TUTTI_INT32, rank, 1, &message), TUTTI_OK, "from oneself");
+    c.expect(is(message, rank, 1, 8) && got[1] == 6, "oneself");
+    c.expect_status(tutti_send(comm, two, 2, TUTTI_INT32, next, 2), TUTTI_OK, "send");
+    c.expect_status(tutti_recv(comm, got, 1, TUTTI_INT32, previous, 2, &message), TUTTI_ERR_TRUNCATED, "truncated");
+    c.expect(is(message, previous, 2, 8) && got[0] == 5, "its length as it was sent, and the beginning of it");
+    c.expect_status(tutti_barrier(comm), TUTTI_OK, "the communicator lives on");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("messages of several threads on one communicator") {
+  const std::string complaints = run_ranks(2, {}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    constexpr int kThreads = 3;
+    constexpr int kRounds = 200;
+    std::vector<std::thread> threads;
+    std::vector<Complaints> found(kThreads);
+    for (int t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < kRounds; ++i) {
+          const int64_t out = t * 1000 + i;
+          int64_t in = -1;
+          tutti_request_t request = nullptr;
+          found[static_cast<size_t>(t)].expect_status(tutti_isend(comm, &out, 1, TUTTI_INT64, 1 - rank, t, &request), TUTTI_OK, "isend");
+          found[static_cast<size_t>(t)].expect_status(tutti_recv(comm, &in, 1, TUTTI_INT64, 1 - rank, t, nullptr), TUTTI_OK, "recv");
+          found[static_cast<size_t>(t)].expect_status(tutti_wait(&request), TUTTI_OK, "wait");
+          found[static_cast<size_t>(t)].expect(in == out, "in order within its tag");
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (const Complaints& one : found)
+      for (const std::string& line : one.lines()) c.expect(false, line);
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("a receive from any source with any tag says whose message it got") {
+  const char* transports = GENERATE("shm", "tcp");
+  const std::string complaints = run_ranks(4, {{"transports", transports}}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    constexpr int kRounds = 50;
+    std::vector<int32_t> values(600);  // some go with their head, some have a body
+    if (rank != 0) {
+      for (int i = 0; i < kRounds; ++i) {
+        values.assign(values.size(), rank * 1000 + i);
+        c.expect_status(tutti_send(comm, values.data(), static_cast<uint64_t>(i * 12), TUTTI_INT32, 0, i), TUTTI_OK, "send");
+      }
+      return;
+    }
+    std::vector<int> next(4, 0);
+    for (int i = 0; i < 3 * kRounds; ++i) {
+      tutti_message_t message = empty_message();
+      c.expect_status(tutti_recv(comm, values.data(), values.size(), TUTTI_INT32, TUTTI_ANY_SOURCE, TUTTI_ANY_TAG, &message),
+                      TUTTI_OK, "recv");
+      if (message.source < 1 || message.source > 3) return c.expect(false, "source " + std::to_string(message.source));
+      const int expected = next[static_cast<size_t>(message.source)]++;
+      c.expect(is(message, message.source, expected, static_cast<uint64_t>(expected * 48)), "in the order of its sender");
+      if (expected > 0) c.expect(values[static_cast<size_t>(expected * 12 - 1)] == message.source * 1000 + expected, "its data");
+    }
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("looks for messages: one that waits, one that does not, and one that keeps what it finds") {
+  const char* transports = GENERATE("shm", "tcp");
+  const std::string complaints = run_ranks(3, {{"transports", transports}}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    std::vector<int64_t> values(1000, rank);
+    tutti_message_t message = empty_message();
+    int found = 7;
+    if (rank == 0) {
+      c.expect_status(tutti_iprobe(comm, TUTTI_ANY_SOURCE, 5, &found, &message), TUTTI_OK, "iprobe");
+      c.expect(found == 0, "nothing has been sent");
+    }
+    c.expect_status(tutti_barrier(comm), TUTTI_OK, "barrier");
+    if (rank != 0) {
+      c.expect_status(tutti_send(comm, values.data(), 1000, TUTTI_INT64, 0, rank), TUTTI_OK, "send");
+      c.expect_status(tutti_send(comm, values.data(), 1, TUTTI_INT64, 0, 9), TUTTI_OK, "send");
+      return;
+    }
+    c.expect_status(tutti_probe(comm, TUTTI_ANY_SOURCE, 2, &message), TUTTI_OK, "probe");
+    c.expect(is(message, 2, 2, 8000), "the message of rank 2");
+    tutti_matched_t kept = nullptr;
+    c.expect_status(tutti_mprobe(comm, 2, TUTTI_ANY_TAG, &kept, &message), TUTTI_OK, "mprobe");
+    c.expect(kept && is(message, 2, 2, 8000), "the same");
+    // It is out of the way of others.
+    c.expect_status(tutti_recv(comm, values.data(), 1000, TUTTI_INT64, 2, TUTTI_ANY_TAG, &message), TUTTI_OK, "recv");
+    c.expect(is(message, 2, 9, 8), "the one behind it");
+    values.assign(1000, -1);
+    c.expect_status(tutti_mrecv(&kept, values.data(), 1000, TUTTI_INT64, &message), TUTTI_OK, "mrecv");
+    c.expect(!kept && is(message, 2, 2, 8000) && values[999] == 2, "received");
+    while (found != 1) c.expect_status(tutti_improbe(comm, 1, 1, &found, &kept, nullptr), TUTTI_OK, "improbe");
+    tutti_request_t request = nullptr;
+    const tutti_matched_t copy = kept;
+    c.expect_status(tutti_imrecv(&kept, values.data(), 10, TUTTI_INT64, &request), TUTTI_OK, "imrecv");
+    c.expect_status(tutti_request_get_message(request, &message), TUTTI_ERR_TRUNCATED, "too long for the buffer");
+    c.expect(!kept && is(message, 1, 1, 8000) && values[9] == 1 && values[10] == 2, "the beginning");
+    c.expect_status(tutti_wait(&request), TUTTI_ERR_TRUNCATED, "wait");
+    kept = copy;
+    c.expect_status(tutti_mrecv(&kept, values.data(), 10, TUTTI_INT64, nullptr), TUTTI_ERR_HANDLE, "a handle that was used");
+    // One that nobody receives goes with the communicator.
+    c.expect_status(tutti_mprobe(comm, 1, 9, &kept, nullptr), TUTTI_OK, "mprobe");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("send and receive at once: in a ring, with oneself, in place, of different lengths") {
+  const char* transports = GENERATE("shm", "tcp");
+  const std::string complaints = run_ranks(3, {{"transports", transports}}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    const int next = (rank + 1) % 3;
+    const int previous = (rank + 2) % 3;
+    for (const uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{1000}, uint64_t{300000}}) {
+      std::vector<int32_t> out(count + 1, rank);
+      std::vector<int32_t> in(count + 5, -1);
+      tutti_message_t message = empty_message();
+      c.expect_status(tutti_sendrecv(comm, out.data(), count, TUTTI_INT32, next, 3, in.data(), count + 5, TUTTI_INT32,
+                                     TUTTI_ANY_SOURCE, 3, &message),
+                      TUTTI_OK, "ring");
+      c.expect(is(message, previous, 3, count * 4) && in[count] == -1 && (count == 0 || in[count - 1] == previous), "ring data");
+      c.expect_status(tutti_sendrecv(comm, TUTTI_IN_PLACE, count, TUTTI_INT32, next, 4, out.data(), count, TUTTI_INT32, previous,
+                                     4, nullptr),
+                      TUTTI_OK, "in place");
+      c.expect(out[count] == rank && (count == 0 || (out[0] == previous && out[count - 1] == previous)), "in place data");
+      c.expect_status(tutti_sendrecv(comm, out.data(), count, TUTTI_INT32, rank, 5, in.data(), count, TUTTI_INT32, rank, 5,
+                                     nullptr),
+                      TUTTI_OK, "oneself");
+      c.expect(std::memcmp(in.data(), out.data(), count * 4) == 0, "what was sent to oneself");
+    }
+    int32_t two[2] = {rank, rank};
+    int32_t one = -1;
+    c.expect_status(tutti_sendrecv(comm, two, 2, TUTTI_INT32, next, 6, &one, 1, TUTTI_INT32, previous, 6, nullptr),
+                    TUTTI_ERR_TRUNCATED, "too long");
+    c.expect_status(tutti_barrier(comm), TUTTI_OK, "the communicator lives on");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("threads that receive from any source share what comes; each message is somebody's once") {
+  constexpr int kThreads = 3;
+  constexpr int kMessages = 300;
+  const std::string complaints = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    if (rank != 0) {
+      for (int i = 0; i < kMessages; ++i)
+        c.expect_status(tutti_send(comm, &i, 1, TUTTI_INT32, 0, i % 2), TUTTI_OK, "send");
+      return;
+    }
+    std::atomic<int64_t> sum{0};
+    std::vector<Complaints> found(kThreads);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] {
+        Complaints& own = found[static_cast<size_t>(t)];
+        for (int i = 0; i < 2 * kMessages / kThreads; ++i) {
+          int32_t value = 0;
+          if (t > 0) {
+            own.expect_status(tutti_recv(comm, &value, 1, TUTTI_INT32, TUTTI_ANY_SOURCE, TUTTI_ANY_TAG, nullptr), TUTTI_OK, "recv");
+          } else {
+            tutti_matched_t matched = nullptr;
+            own.expect_status(tutti_mprobe(comm, TUTTI_ANY_SOURCE, TUTTI_ANY_TAG, &matched, nullptr), TUTTI_OK, "mprobe");
+            own.expect_status(tutti_mrecv(&matched, &value, 1, TUTTI_INT32, nullptr), TUTTI_OK, "mrecv");
+          }
+          sum += value;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (const Complaints& one : found)
+      for (const std::string& line : one.lines()) c.expect(false, line);
+    c.expect(sum == 2 * kMessages * (kMessages - 1) / 2, "the sum of all");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("a receive from any source goes on while ranks leave, and fails when none is left") {
+  const char* transports = GENERATE("shm", "tcp");
+  const std::string complaints = run_ranks(3, {{"transports", transports}}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    tutti_comm_t child = nullptr;
+    c.expect_status(tutti_comm_split(comm, 0, rank, &child), TUTTI_OK, "split");
+    int32_t word = rank;
+    if (rank == 0) {
+      tutti_message_t message = empty_message();
+      // Rank 2 sends when rank 1 has left and the receive has been waiting for a while.
+      c.expect_status(tutti_recv(child, &word, 1, TUTTI_INT32, TUTTI_ANY_SOURCE, 1, &message), TUTTI_OK, "recv");
+      c.expect(is(message, 2, 1, 4) && word == 2, "of rank 2");
+      c.expect_status(tutti_recv(child, &word, 1, TUTTI_INT32, TUTTI_ANY_SOURCE, 1, &message), TUTTI_ERR_PEER_FAILED, "nobody");
+    } else if (rank == 2) {
+      c.expect_status(tutti_recv(comm, &word, 1, TUTTI_INT32, 1, 1, nullptr), TUTTI_OK, "rank 1 has left");
+      std::this_thread::sleep_for(std::chrono::milliseconds(400));  // longer than a wait that asks its peers
+      word = 2;
+      c.expect_status(tutti_send(child, &word, 1, TUTTI_INT32, 0, 1), TUTTI_OK, "send");
+    }
+    c.expect_status(tutti_comm_destroy(child), TUTTI_OK, "destroy");
+    if (rank == 1) c.expect_status(tutti_send(comm, &word, 1, TUTTI_INT32, 2, 1), TUTTI_OK, "tell");
+    c.expect_status(tutti_barrier(comm), TUTTI_OK, "the other communicator lives on");
+  });
+  CHECK(complaints == "");
+}

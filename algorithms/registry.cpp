@@ -13,8 +13,17 @@ constexpr auto kAlgorithms = std::to_array<const AlgorithmInfo*>({
     &kAllreduceTree,
     &kBroadcastBinomial,
     &kBroadcastChain,
+    &kBroadcastScatterAllgather,
+    &kAllgatherBruck,
+    &kAllgatherLinear,
+    &kAllgatherRecursiveDoubling,
     &kAllgatherRing,
+    &kGatherBinomial,
+    &kGatherLinear,
+    &kScatterBinomial,
+    &kScatterLinear,
     &kAlltoallPairwise,
+    &kAlltoallSpreadOut,
     &kBarrierDissemination,
 });
 

@@ -12,8 +12,17 @@ extern const AlgorithmInfo kAllreduceRing;
 extern const AlgorithmInfo kAllreduceTree;
 extern const AlgorithmInfo kBroadcastBinomial;
 extern const AlgorithmInfo kBroadcastChain;
+extern const AlgorithmInfo kBroadcastScatterAllgather;
+extern const AlgorithmInfo kAllgatherBruck;
+extern const AlgorithmInfo kAllgatherLinear;
+extern const AlgorithmInfo kAllgatherRecursiveDoubling;
 extern const AlgorithmInfo kAllgatherRing;
+extern const AlgorithmInfo kGatherBinomial;
+extern const AlgorithmInfo kGatherLinear;
+extern const AlgorithmInfo kScatterBinomial;
+extern const AlgorithmInfo kScatterLinear;
 extern const AlgorithmInfo kAlltoallPairwise;
+extern const AlgorithmInfo kAlltoallSpreadOut;
 extern const AlgorithmInfo kBarrierDissemination;
 
 }  // namespace tutti

@@ -1,29 +1,43 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
-#include <bit>
+#include <algorithm>
 
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
-/// In round k every rank signals the one 2^k ahead and waits for the one 2^k behind; after round k it has heard, directly or not,
-/// of the 2^(k+1) - 1 ranks behind it.
+/// In a round every rank signals those 1, 2 ... radix - 1 distances ahead and waits for those as far behind; the distance then
+/// grows by the radix. A rank that had heard of the d - 1 ranks behind it has then heard, directly or not, of radix * d - 1.
 namespace tutti {
 namespace {
 
+enum : size_t { kRadix };
+constexpr ParameterInfo kParameters[] = {
+    {"radix", 4, 2, 64, false, "1 + signals of a rank in one round"},
+};
+
 Schedule build(const PlanRequest& request) {
   const uint32_t size = request.shape.size;
+  const uint64_t radix = request.parameters[kRadix];
   ScheduleBuilder plan(Collective::barrier, request);
   if (size == 1) return plan.take();
   const LaneBuilder lane = plan.lane();
-  for (uint64_t distance = 1; distance < size; distance *= 2) {
-    lane.signal(static_cast<uint32_t>((request.rank + distance) % size));
-    lane.await_signal(static_cast<uint32_t>((request.rank + size - distance) % size));
+  for (uint64_t distance = 1; distance < size; distance *= radix) {
+    const uint64_t end = std::min<uint64_t>(distance * radix, size);
+    for (uint64_t d = distance; d < end; d += distance) lane.signal(static_cast<uint32_t>((request.rank + d) % size));
+    for (uint64_t d = distance; d < end; d += distance)
+      lane.await_signal(static_cast<uint32_t>((request.rank + size - d) % size));
   }
   return plan.take();
 }
 
-double cost_ns(const Shape& shape, uint64_t, const Parameters&, const CostModel& model) {
-  return std::bit_width(shape.size - 1) * (model.latency_ns + 2 * model.step_ns);
+double cost_ns(const Shape& shape, uint64_t, const Parameters& parameters, const CostModel& model) {
+  const uint64_t radix = parameters[kRadix];
+  double total = 0;
+  for (uint64_t distance = 1; distance < shape.size; distance *= radix) {
+    const uint64_t signals = std::min(radix - 1, (shape.size - 1) / distance);
+    total += model.latency_ns + 2 * model.step_ns * static_cast<double>(signals);
+  }
+  return total;
 }
 
 }  // namespace
@@ -31,9 +45,9 @@ double cost_ns(const Shape& shape, uint64_t, const Parameters&, const CostModel&
 const AlgorithmInfo kBarrierDissemination = {
     Collective::barrier,
     "dissemination",
-    "signals at distance 1, 2, 4 ...",
+    "signals at distance 1, 2, 4 ... (radix 2)",
     "D. Hensgen, R. Finkel, U. Manber: Two algorithms for barrier synchronization, IJPP 17 (1988)",
-    {},
+    kParameters,
     1,
     UINT32_MAX,
     kNoTraits,

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "../registry.hpp"
+#include "schedule/builder.hpp"
+
+/// The root sends each rank its block, in the order of the ranks behind it.
+namespace tutti {
+namespace {
+
+enum : size_t { kSegmentBytes };
+constexpr ParameterInfo kParameters[] = {
+    {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
+};
+
+Schedule build(const PlanRequest& request) {
+  const uint32_t size = request.shape.size;
+  const uint32_t rank = request.rank;
+  ScheduleBuilder plan(Collective::scatter, request);
+  const LaneBuilder lane = plan.lane(request.parameters[kSegmentBytes]);
+  if (rank != request.root) {
+    lane.recv(request.root, output(block_of(rank, size)));
+    return plan.take();
+  }
+  for (uint32_t s = 1; s < size; ++s) {
+    const uint32_t to = (rank + s) % size;
+    lane.send(to, input(block_of(to, size)));
+  }
+  if (!request.in_place) lane.copy(input(block_of(rank, size)), output(block_of(rank, size)));
+  return plan.take();
+}
+
+/// The latencies of messages to different ranks overlap; the root begins them one by one.
+double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
+  if (shape.size == 1) return model.step_ns;
+  const double others = shape.size - 1.0;
+  return model.latency_ns + model.step_ns +
+         others * (model.step_ns + static_cast<double>(bytes) / shape.size * model.ns_per_byte);
+}
+
+}  // namespace
+
+const AlgorithmInfo kScatterLinear = {
+    Collective::scatter,
+    "linear",
+    "the root sends to everybody; blocks of any lengths",
+    "E. Chan, M. Heimlich, A. Purkayastha, R. van de Geijn: Collective communication: theory, practice, and experience, CCPE 19 "
+    "(2007)",
+    kParameters,
+    1,
+    1u << 15,
+    kNoTraits,
+    cost_ns,
+    build,
+};
+
+}  // namespace tutti

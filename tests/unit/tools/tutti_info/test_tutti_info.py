@@ -128,7 +128,7 @@ class TuttiInfo(unittest.TestCase):
         self.assertIn("--lowered", self.page("schedule", "--help"))
 
     def test_what_is_wrong_is_named(self):
-        self.assertIn("'reduce'", self.refused("schedule", "reduce", "--ranks", "4"))
+        self.assertIn("'redduce'", self.refused("schedule", "redduce", "--ranks", "4"))
         self.assertIn("--ranks", self.refused("schedule", "allreduce"))
         self.assertIn("--ranks: 0", self.refused("select", "allreduce", "--ranks", "0"))
         self.assertIn("'rung'", self.refused("select", "allreduce", "--ranks", "4", "--algorithm", "rung"))

@@ -25,6 +25,17 @@ constexpr auto kAlgorithms = std::to_array<const AlgorithmInfo*>({
     &kAlltoallPairwise,
     &kAlltoallSpreadOut,
     &kBarrierDissemination,
+    &kReduceBinomial,
+    &kReduceTree,
+    &kReduceHalving,
+    &kReduceScatterRing,
+    &kReduceScatterHalving,
+    &kReduceScatterPairwise,
+    &kReduceScatterDirect,
+    &kScanRecursiveDoubling,
+    &kScanChain,
+    &kExscanRecursiveDoubling,
+    &kExscanChain,
 });
 
 }  // namespace

@@ -24,5 +24,16 @@ extern const AlgorithmInfo kScatterLinear;
 extern const AlgorithmInfo kAlltoallPairwise;
 extern const AlgorithmInfo kAlltoallSpreadOut;
 extern const AlgorithmInfo kBarrierDissemination;
+extern const AlgorithmInfo kReduceBinomial;
+extern const AlgorithmInfo kReduceTree;
+extern const AlgorithmInfo kReduceHalving;
+extern const AlgorithmInfo kReduceScatterRing;
+extern const AlgorithmInfo kReduceScatterHalving;
+extern const AlgorithmInfo kReduceScatterPairwise;
+extern const AlgorithmInfo kReduceScatterDirect;
+extern const AlgorithmInfo kScanRecursiveDoubling;
+extern const AlgorithmInfo kScanChain;
+extern const AlgorithmInfo kExscanRecursiveDoubling;
+extern const AlgorithmInfo kExscanChain;
 
 }  // namespace tutti

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Judges every registered algorithm for every small number of ranks, every root, counts about the borders, in place and not, and
-// what it is lowered to for every mix of capabilities. `--long` takes more of everything, `--sample` fewer ranks: enough for a build with
-// sanitizers, which looks for faults of the verifier itself.
+// what it is lowered to for every mix of capabilities. `--long` takes more of everything, `--sample` fewer ranks: enough for a
+// build with sanitizers, which looks for faults of the verifier itself. `--only allreduce:ring` takes one algorithm, `--only
+// allreduce` those of one collective.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -24,10 +25,11 @@ struct Extent {
 
 class Run {
  public:
-  explicit Run(const Extent& extent) : extent_(extent) {}
+  Run(const Extent& extent, std::string_view only) : extent_(extent), only_(only) {}
 
   bool all() {
     for (const AlgorithmInfo* algorithm : all_algorithms()) {
+      if (!is_wanted(*algorithm)) continue;
       const uint64_t before = verified_;
       for (const uint32_t ranks : extent_.ranks) {
         if (!cases::fits(*algorithm, ranks)) continue;
@@ -46,6 +48,11 @@ class Run {
   }
 
  private:
+  bool is_wanted(const AlgorithmInfo& algorithm) const {
+    const std::string collective(name(algorithm.collective));
+    return only_.empty() || only_ == collective || only_ == fmt::format("{}:{}", collective, algorithm.name);
+  }
+
   void one_root(const AlgorithmInfo& algorithm, const Shape& shape, uint32_t root) {
     for (const uint32_t element_bytes : extent_.element_bytes) {
       for (const Parameters& parameters : cases::parameter_variants(algorithm, element_bytes)) {
@@ -101,7 +108,8 @@ class Run {
   }
 
   static std::string details(const Call& call, const cases::Mix& mix, uint64_t elements, uint16_t prefetch) {
-    std::string text = fmt::format("; {}, segments of {} elements, prefetch {}, count {}", mix.name, elements, prefetch, call.count);
+    std::string text =
+        fmt::format("; {}, segments of {} elements, prefetch {}, count {}", mix.name, elements, prefetch, call.count);
     for (const uint64_t count : call.counts) text += fmt::format(" {}", count);
     return call.in_place ? text + ", in place" : text;
   }
@@ -113,6 +121,7 @@ class Run {
   }
 
   const Extent& extent_;
+  const std::string_view only_;
   std::string where_;
   uint64_t seed_ = 0;
   uint64_t verified_ = 0;
@@ -131,13 +140,21 @@ std::vector<uint32_t> ranks_to(uint32_t last, std::vector<uint32_t> more) {
 
 int main(int argc, char** argv) {
   using tutti::ranks_to;
-  const std::string_view extent = argc == 2 ? argv[1] : "";
-  if (argc > 1 && extent != "--long" && extent != "--sample") {
-    fmt::print(stderr, "usage: {} [--long|--sample]\n", argv[0]);
-    return 2;
+  std::string_view extent;
+  std::string_view only;
+  for (int n = 1; n < argc; ++n) {
+    const std::string_view argument = argv[n];
+    if (argument == "--long" || argument == "--sample") {
+      extent = argument;
+    } else if (argument == "--only" && n + 1 < argc) {
+      only = argv[++n];
+    } else {
+      fmt::print(stderr, "usage: {} [--long|--sample] [--only COLLECTIVE[:ALGORITHM]]\n", argv[0]);
+      return 2;
+    }
   }
   const tutti::Extent brief = {ranks_to(17, {}), {4}, {2, 1000}, 2};
   const tutti::Extent full = {ranks_to(20, {31, 32, 33, 63, 64, 65}), {1, 2, 4, 8}, {1, 2, 3, 1000}, 3};
   const tutti::Extent sample = {ranks_to(6, {}), {4}, {2, 1000}, 2};
-  return tutti::Run(extent == "--long" ? full : extent == "--sample" ? sample : brief).all() ? 0 : 1;
+  return tutti::Run(extent == "--long" ? full : extent == "--sample" ? sample : brief, only).all() ? 0 : 1;
 }

@@ -97,6 +97,8 @@ static const struct mode modes[] = {
     {"destroyed", run_destroyed},
     {"memory", run_memory},
     {"create", run_create},
+    {"flood", run_flood},
+    {"exchange", run_exchange},
     {"ranks", run_ranks},
     {"worlds", run_worlds},
     {"straggler", run_straggler},

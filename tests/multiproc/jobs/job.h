@@ -38,6 +38,8 @@ int run_missing(int argc, char** argv);
 int run_destroyed(int argc, char** argv);
 int run_memory(int argc, char** argv);
 int run_create(int argc, char** argv);
+int run_flood(int argc, char** argv);
+int run_exchange(int argc, char** argv);
 int run_ranks(int argc, char** argv);
 int run_worlds(int argc, char** argv);
 int run_straggler(int argc, char** argv);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Tutti authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whole jobs with real processes: test_jobs.py TUTTIRUN JOB GROUP [WORD...]; a group is speed, failure, hygiene, mismatch, start or many."""
+"""Whole jobs with real processes: test_jobs.py TUTTIRUN JOB GROUP [WORD...]; a group is start, failure, hygiene, mismatch,
+message, speed or many."""
 
 import importlib
 import os

@@ -12,6 +12,7 @@ extern const AlgorithmInfo kAllreduceRing;
 extern const AlgorithmInfo kAllreduceTree;
 extern const AlgorithmInfo kBroadcastBinomial;
 extern const AlgorithmInfo kBroadcastChain;
+extern const AlgorithmInfo kBroadcastHierarchical;
 extern const AlgorithmInfo kBroadcastScatterAllgather;
 extern const AlgorithmInfo kAllgatherBruck;
 extern const AlgorithmInfo kAllgatherLinear;
@@ -35,5 +36,6 @@ extern const AlgorithmInfo kScanRecursiveDoubling;
 extern const AlgorithmInfo kScanChain;
 extern const AlgorithmInfo kExscanRecursiveDoubling;
 extern const AlgorithmInfo kExscanChain;
+extern const AlgorithmInfo kBarrierHierarchical;
 
 }  // namespace tutti

@@ -150,7 +150,7 @@ TEST_CASE("a description is an override that gives the same choice") {
 
 TEST_CASE("bad overrides say what is wrong and what there is") {
   CHECK_THAT(failure_of(Collective::allreduce, 8, "rign"), Contains("'rign'") && Contains("recursive_doubling, ring, tree"));
-  CHECK_THAT(failure_of(Collective::broadcast, 8, "ring"), Contains("'ring'") && Contains("binomial, chain, scatter_allgather"));
+  CHECK_THAT(failure_of(Collective::broadcast, 8, "ring"), Contains("'ring'") && Contains("binomial, chain, hierarchical, scatter_allgather"));
   CHECK_THAT(failure_of(Collective::allreduce, 8, "ring:chanels=2"),
              Contains("'chanels'") && Contains("channels (1..16, default 1)"));
   CHECK_THAT(failure_of(Collective::barrier, 8, "dissemination:x=1"), Contains("'x'") && Contains("radix (2..64, default 4)"));

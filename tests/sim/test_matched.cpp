@@ -275,12 +275,12 @@ TEST_CASE("what is in the way is set aside up to the limit, then its sender is h
 }
 
 TEST_CASE("a wait that the limit makes endless says so at its timeout") {
-  SimJob job(5, options(2, TUTTI_TP_CAP_MESSAGES));
-  SimComm comm(job, 1, {0, 1});
   const std::vector<uint8_t> sent(PointToPoint::kUnexpectedLimitBytes);
   uint8_t word = 0;
-  MessageOperation send;
+  MessageOperation send;  // outstanding when the communicator goes
   MessageOperation wanted;
+  SimJob job(5, options(2, TUTTI_TP_CAP_MESSAGES));
+  SimComm comm(job, 1, {0, 1});
   comm.send(1, sent.data(), sent.size(), 0, 1, send);
   comm.recv(0, &word, 1, 1, 2, wanted, job.after(kSecondNs));
   REQUIRE(job.drive([&] { return wanted.done(); }, 10 * kSecondNs));

@@ -42,9 +42,9 @@ std::vector<Slice> units_of(const Piece& piece, const Pairs& pairs, const std::v
 
 std::vector<uint32_t> kept_after(uint32_t number, uint32_t round, uint32_t rounds, Peer peer) {
   std::vector<uint32_t> kept = {number};
-  for (uint32_t undone = rounds; undone-- > round;) {
+  for (uint32_t later = round; later < rounds; ++later) {
     const size_t half = kept.size();
-    for (size_t n = 0; n < half; ++n) kept.push_back(peer(kept[n], undone));
+    for (size_t n = 0; n < half; ++n) kept.push_back(peer(kept[n], later, rounds));
   }
   return kept;
 }
@@ -80,7 +80,7 @@ void append_unpairing(Piece& piece, const Pairs& pairs) {
 void append_doubling(Piece& piece, const Pairs& pairs) {
   const uint32_t number = pairs.number_of(piece.team.self);
   for (uint32_t round = 0; round < pairs.rounds(); ++round, ++piece.lag) {
-    const uint32_t partner = pairs.rank_of(cube_peer(number, round));
+    const uint32_t partner = pairs.rank_of(cube_peer(number, round, pairs.rounds()));
     for (const Slice unit : piece.units) {
       send_to(piece, partner, unit);
       fold_with(piece, partner, unit, local(piece.partial, unit)).finalize(piece.completes && round + 1 == pairs.rounds());
@@ -93,7 +93,7 @@ void append_halving(Piece& piece, const Pairs& pairs, Peer peer) {
   const uint32_t number = pairs.number_of(piece.team.self);
   const uint32_t rounds = pairs.rounds();
   for (uint32_t round = 0; round < rounds; ++round, ++piece.lag) {
-    const uint32_t partner = peer(number, round);
+    const uint32_t partner = peer(number, round, rounds);
     const std::vector<Slice> given = units_of(piece, pairs, kept_after(partner, round + 1, rounds, peer));
     const std::vector<Slice> kept = units_of(piece, pairs, kept_after(number, round + 1, rounds, peer));
     const bool last = round + 1 == rounds;
@@ -111,7 +111,7 @@ void append_unhalving(Piece& piece, const Pairs& pairs, Peer peer) {
   const uint32_t number = pairs.number_of(piece.team.self);
   const uint32_t rounds = pairs.rounds();
   for (uint32_t round = rounds; round-- > 0; ++piece.lag) {
-    const uint32_t partner = peer(number, round);
+    const uint32_t partner = peer(number, round, rounds);
     const std::vector<uint32_t> given = kept_after(number, round + 1, rounds, peer);
     const std::vector<uint32_t> got = kept_after(partner, round + 1, rounds, peer);
     for (size_t n = 0; n < given.size(); ++n) {
@@ -125,7 +125,7 @@ void append_gathering(Piece& piece, const Pairs& pairs, uint32_t root) {
   const uint32_t number = pairs.number_of(piece.team.self);
   const uint32_t rounds = pairs.rounds();
   for (uint32_t round = rounds; round-- > 0; ++piece.lag) {
-    const uint32_t partner = cube_peer(number, round);
+    const uint32_t partner = cube_peer(number, round, pairs.rounds());
     const bool gives = ((number ^ root) >> round & 1) != 0;
     for (const uint32_t n : kept_after(gives ? number : partner, round + 1, rounds, cube_peer)) {
       if (gives) {
@@ -136,6 +136,17 @@ void append_gathering(Piece& piece, const Pairs& pairs, uint32_t root) {
     }
     if (gives) return;
   }
+}
+
+void append_rabenseifner(Piece& piece, const Pairs& pairs) {
+  append_pairing(piece, pairs);
+  if (pairs.acts(piece.team.self)) {
+    append_halving(piece, pairs, cube_peer);
+    append_unhalving(piece, pairs, cube_peer);
+  } else {
+    piece.lag += 2 * pairs.rounds();
+  }
+  append_unpairing(piece, pairs);
 }
 
 }  // namespace tutti

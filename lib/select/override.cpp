@@ -90,6 +90,7 @@ const char* unfit_for(const AlgorithmInfo& algorithm, const Shape& shape) {
   if (shape.size < algorithm.min_ranks) return "it needs more ranks";
   if (shape.size > algorithm.max_ranks) return "it is for fewer ranks";
   if (algorithm.has(kPowerOfTwoRanks) && !std::has_single_bit(shape.size)) return "it needs a power of two ranks";
+  if (algorithm.fits != nullptr && !algorithm.fits(shape)) return "it does not do for how they nest in groups";
   return nullptr;
 }
 

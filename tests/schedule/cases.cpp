@@ -50,9 +50,7 @@ std::vector<uint64_t> counts(const AlgorithmInfo& algorithm, uint32_t ranks) {
   return {distinct.begin(), distinct.end()};
 }
 
-bool takes_uneven(const AlgorithmInfo& algorithm) {
-  return has_blocks(algorithm.collective) && !algorithm.has(kEqualBlocks);
-}
+bool takes_uneven(const AlgorithmInfo& algorithm) { return has_blocks(algorithm.collective) && !algorithm.has(kEqualBlocks); }
 
 std::vector<uint64_t> random_counts(const AlgorithmInfo& algorithm, uint32_t ranks, uint64_t longest, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -90,6 +88,7 @@ std::vector<Shape> shapes(const AlgorithmInfo& algorithm, uint32_t ranks) {
         groups.push_back(dense.emplace(group_of(r), static_cast<uint32_t>(dense.size())).first->second);
       }
     }
+    if (algorithm.fits != nullptr && !algorithm.fits(shape)) return;
     if (std::find(all.begin(), all.end(), shape) == all.end()) all.push_back(std::move(shape));
   };
   const uint32_t nodes = (ranks + 2) / 3;

@@ -66,6 +66,8 @@ struct AlgorithmInfo {
   double (*cost_ns)(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model);
   /// Pure: the same request gives the same schedule, no I/O, no lock.
   Schedule (*build)(const PlanRequest& request);
+  /// Whether it does for how the ranks nest, beside their number; nullptr: always.
+  bool (*fits)(const Shape& shape) = nullptr;
 
   bool has(Trait trait) const noexcept { return (traits & trait) != 0; }
 };

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include "../common/doubling.hpp"
+#include "../common/parameters.hpp"
+#include "../registry.hpp"
+
+/// Reduce-scatter by halving the vector while the distance doubles, then allgather the same way back. Neighbours go first, so
+/// that every element is folded in the association of deterministic mode.
+namespace tutti {
+namespace {
+
+enum : size_t { kSegmentBytes };
+constexpr ParameterInfo kParameters[] = {segment_bytes(0)};
+
+Schedule build(const PlanRequest& request) {
+  ScheduleBuilder plan(Collective::allreduce, request);
+  const LaneBuilder lane = plan.lane(request.parameters[kSegmentBytes]);
+  if (request.shape.size == 1) {
+    lane.copy(input(), output()).finalize();
+    return plan.take();
+  }
+  const Pairs pairs(request.shape.size);
+  Piece piece{lane, whole_team(request), parts_of_share(0, 1, pairs.active())};
+  append_rabenseifner(piece, pairs);
+  return plan.take();
+}
+
+double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
+  if (shape.size == 1) return model.step_ns;
+  const Pairs pairs(shape.size);
+  const double active = pairs.active();
+  const double extra = pairs.extra() > 0 ? 1 : 0;
+  const auto n = static_cast<double>(bytes);
+  const double moved = n * (active - 1) / active;
+  const double messages = 2 * (active - 1) + 2 * extra * active;
+  return 2 * (pairs.rounds() + extra) * model.latency_ns + 2 * messages * model.step_ns +
+         2 * (moved + extra * n) * model.ns_per_byte + (moved + extra * n) * model.reduce_ns_per_byte;
+}
+
+}  // namespace
+
+const AlgorithmInfo kAllreduceHalving = {
+    Collective::allreduce,
+    "halving",
+    "halving the vector at distance 1, 2, 4 ..., and back; few rounds and the fewest bytes",
+    "R. Rabenseifner: Optimization of Collective Reduction Operations, ICCS (2004)",
+    kParameters,
+    1,
+    kMaxRanksOfLinearSteps,
+    kRankOrdered | kCanonical,
+    cost_ns,
+    build,
+};
+
+}  // namespace tutti

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "../common/binomial.hpp"
+#include "../common/doubling.hpp"
+#include "../common/levels.hpp"
+#include "../common/parameters.hpp"
+#include "../registry.hpp"
+
+/// Level by level: the members of each group reduce to a leader, the leaders meet at the next level, those of the last level do
+/// an allreduce by halving, and the result goes down again. Each lane does this for its share of the vector, with other leaders
+/// than the lanes beside it: with as many lanes as a group has members, all of them work at every level, and as much leaves the
+/// group as if it were one rank.
+///
+/// With groups of neighbours, equally large and a power of two, that is the association of deterministic mode.
+namespace tutti {
+namespace {
+
+enum : size_t { kSegmentBytes, kLeaders };
+constexpr ParameterInfo kParameters[] = {
+    segment_bytes(0),
+    {"leaders", 1, 1, 16, false, "lanes that each take a share of the vector, with leaders of their own"},
+};
+
+/// Steps grow with the leaders of the last level, in each lane.
+constexpr uint64_t kMaxLaneLeaders = 4096;
+
+uint32_t lanes_for(const Parameters& parameters, uint32_t leaders) {
+  return static_cast<uint32_t>(std::clamp<uint64_t>(parameters[kLeaders], 1, std::max<uint64_t>(1, kMaxLaneLeaders / leaders)));
+}
+
+void append_share(const LaneBuilder& lane, const std::vector<Level>& levels, uint32_t share, uint32_t shares) {
+  const size_t top = last_meeting(levels);
+  const Pairs pairs(levels[top].longest);
+  Piece piece{lane, {}, parts_of_share(share, shares, pairs.active())};
+  piece.completes = false;
+  uint32_t lag = 0;
+  for (size_t n = 0; n < top; ++n) {
+    piece.team = levels[n].team;
+    piece.lag = lag;
+    if (piece.team.size() > 0) append_binomial_reduce(piece, levels[n].leader);
+    lag += binomial_depth(levels[n].longest);
+  }
+  if (levels[top].team.size() > 0) {
+    piece.team = levels[top].team;
+    piece.lag = lag;
+    piece.completes = true;
+    append_rabenseifner(piece, pairs);
+  }
+  lag += 2 * pairs.rounds() + (pairs.extra() > 0 ? 2 : 0);
+  piece.mine = BufferId::output;
+  for (size_t n = top; n-- > 0;) {
+    piece.team = levels[n].team;
+    piece.lag = lag;
+    if (piece.team.size() > 0) append_binomial_broadcast(piece, levels[n].leader);
+    lag += binomial_depth(levels[n].longest);
+  }
+}
+
+Schedule build(const PlanRequest& request) {
+  ScheduleBuilder plan(Collective::allreduce, request);
+  if (request.shape.size == 1) {
+    plan.lane().copy(input(), output()).finalize();
+    return plan.take();
+  }
+  const std::vector<Level> first_share = levels_of(request, 0);
+  const uint32_t shares = lanes_for(request.parameters, first_share[last_meeting(first_share)].longest);
+  for (uint32_t share = 0; share < shares; ++share) {
+    append_share(plan.lane(request.parameters[kSegmentBytes]), levels_of(request, share), share, shares);
+  }
+  return plan.take();
+}
+
+/// Up and down each level with a share in each lane, all lanes over the same wire; then halving among the last leaders.
+double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model) {
+  if (shape.size == 1) return model.step_ns;
+  const std::vector<uint32_t> longest = longest_teams(shape);
+  const Pairs pairs(longest.back());
+  const double lanes = lanes_for(parameters, longest.back());
+  const auto n = static_cast<double>(bytes);
+  double depth = 0;
+  for (size_t level = 0; level + 1 < longest.size(); ++level) depth += binomial_depth(longest[level]);
+  const double extra = pairs.extra() > 0 ? 1 : 0;
+  const double moved = n * (pairs.active() - 1.0) / pairs.active() + extra * n;
+  const double messages = lanes * (2 * (pairs.active() - 1.0) + 2 * (extra + depth) * pairs.active());
+  return 2 * (depth + pairs.rounds() + extra) * model.latency_ns + 2 * messages * model.step_ns +
+         2 * (moved + depth * n) * model.ns_per_byte + (moved + depth * n) * model.reduce_ns_per_byte;
+}
+
+constexpr std::string_view kSource =
+    "N. Karonis, B. de Supinski, I. Foster, W. Gropp, E. Lusk, J. Bresnahan: Exploiting hierarchy in parallel computer networks "
+    "to "
+    "optimize collective operation performance, IPDPS (2000); with several leaders: M. Bayatpour, S. Chakraborty, H. Subramoni, "
+    "X. "
+    "Lu, D. K. Panda: Scalable reduction collectives with data partitioning-based multi-leader design, SC (2017)";
+
+}  // namespace
+
+const AlgorithmInfo kAllreduceHierarchical = {
+    Collective::allreduce,
+    "hierarchical",
+    "groups reduce to their leaders, level by level; these meet; the result goes down again",
+    kSource,
+    kParameters,
+    1,
+    kMaxRanksOfLinearSteps,
+    kNested,
+    cost_ns,
+    build,
+};
+
+const AlgorithmInfo kAllreduceHierarchicalAligned = {
+    Collective::allreduce,
+    "hierarchical_aligned",
+    "as hierarchical, in rank order and deterministic; for groups of neighbours, equally large and a power of two",
+    kSource,
+    kParameters,
+    1,
+    kMaxRanksOfLinearSteps,
+    kNested | kRankOrdered | kCanonical,
+    cost_ns,
+    build,
+    is_aligned,
+};
+
+}  // namespace tutti

@@ -379,6 +379,7 @@ void Engine::sleep(const Operation* operation) noexcept {
         set_timer(Deadline::kNever);
       }
       fabric_.progress(true);
+      handle_events();  // before anything meets a channel of a peer that has left
     }
   }
   sleeping_.store(false, std::memory_order_seq_cst);

@@ -62,7 +62,7 @@ void declare_question(CLI::App& command, Arguments& given) {
   command.add_option("--walk", given.method, "automatic, every_event, classes or formula (default automatic)")
       ->check(CLI::IsMember({"automatic", "every_event", "classes", "formula"}))
       ->type_name("HOW");
-  command.add_option("--max-steps", given.max_steps, "Walk at most about so many steps, extrapolate beyond (default 20 million)")
+  command.add_option("--max-steps", given.max_steps, "Walk at most about so many steps, extrapolate beyond (default 8 million)")
       ->type_name("N");
   command.add_flag("--json", given.json, "For programs");
 }

@@ -37,6 +37,20 @@ std::set<uint32_t> roots_for(const AlgorithmInfo& algorithm, uint32_t ranks) {
   return {0, ranks / 2, ranks - 1};
 }
 
+/// Flat; and for algorithms that look at it, two and three ranks a node.
+std::vector<Shape> shapes_for(const AlgorithmInfo& algorithm, uint32_t ranks) {
+  std::vector<Shape> shapes = {Shape::flat(ranks)};
+  for (const uint32_t node_size : {2u, 3u}) {
+    if (!algorithm.has(kNested) || ranks <= node_size) continue;
+    std::vector<uint32_t> node_of(ranks);
+    for (uint32_t rank = 0; rank < ranks; ++rank) node_of[rank] = rank / node_size;
+    shapes.push_back({ranks, {std::move(node_of)}});
+  }
+  const auto unfit = [&](const Shape& shape) { return algorithm.fits != nullptr && !algorithm.fits(shape); };
+  shapes.erase(std::remove_if(shapes.begin(), shapes.end(), unfit), shapes.end());
+  return shapes;
+}
+
 /// Short chunks, so that a few elements already fill a pipeline; all else at its default.
 Parameters parameters_for(const AlgorithmInfo& algorithm) {
   Parameters parameters;
@@ -46,30 +60,42 @@ Parameters parameters_for(const AlgorithmInfo& algorithm) {
   return parameters;
 }
 
-Status verify_one(Tally& tally, uint32_t ranks) {
+/// All lengths that one job is judged with.
+Status verify_job(Tally& tally, PlanRequest plan) {
+  const AlgorithmInfo& algorithm = *tally.algorithm;
+  const uint32_t ranks = plan.shape.size;
+  std::vector<Schedule> job;
+  for (plan.rank = 0; plan.rank < ranks; ++plan.rank) job.push_back(algorithm.build(plan));
+  for (const uint64_t count : counts_for(algorithm, ranks)) {
+    Call call;
+    call.count = count;
+    call.root = plan.root;
+    call.in_place = plan.in_place;
+    call.rank_ordered = algorithm.has(kRankOrdered);
+    call.canonical = algorithm.has(kCanonical);
+    const Status verdict = verify(job, call);
+    if (!verdict.ok()) {
+      return verdict.with_context(fmt::format("{} {}, {} ranks{}, root {}, {} elements{}", name(algorithm.collective),
+                                              algorithm.name, ranks, plan.shape.group_of.empty() ? "" : " on nodes of 3",
+                                              plan.root, count, plan.in_place ? ", in place" : ""));
+    }
+    ++tally.calls;
+  }
+  return Status();
+}
+
+Status verify_ranks(Tally& tally, uint32_t ranks) {
   const AlgorithmInfo& algorithm = *tally.algorithm;
   PlanRequest plan;
-  plan.shape = Shape::flat(ranks);
   plan.parameters = parameters_for(algorithm);
-  for (const uint32_t root : roots_for(algorithm, ranks)) {
-    for (const bool in_place : {false, true}) {
-      if (in_place && !may_alias(algorithm.collective)) continue;
-      plan.root = root;
-      plan.in_place = in_place;
-      std::vector<Schedule> job;
-      for (plan.rank = 0; plan.rank < ranks; ++plan.rank) job.push_back(algorithm.build(plan));
-      for (const uint64_t count : counts_for(algorithm, ranks)) {
-        Call call;
-        call.count = count;
-        call.root = root;
-        call.in_place = in_place;
-        call.rank_ordered = algorithm.has(kRankOrdered);
-        call.canonical = algorithm.has(kCanonical);
-        if (const Status verdict = verify(job, call); !verdict.ok()) {
-          return verdict.with_context(fmt::format("{} {}, {} ranks, root {}, {} elements{}", name(algorithm.collective),
-                                                  algorithm.name, ranks, root, count, in_place ? ", in place" : ""));
-        }
-        ++tally.calls;
+  for (const Shape& shape : shapes_for(algorithm, ranks)) {
+    for (const uint32_t root : roots_for(algorithm, ranks)) {
+      for (const bool in_place : {false, true}) {
+        if (in_place && !may_alias(algorithm.collective)) continue;
+        plan.shape = shape;
+        plan.root = root;
+        plan.in_place = in_place;
+        TUTTI_TRY(verify_job(tally, plan));
       }
     }
   }
@@ -102,7 +128,7 @@ Result<std::string> verify_page(const VerifyQuestion& question, const Progress& 
     for (const uint32_t ranks : question.ranks) {
       if (!fits(*algorithm, ranks)) continue;
       progress(fmt::format("{} {}, {} ranks", name(algorithm->collective), algorithm->name, ranks));
-      TUTTI_TRY(verify_one(tally, ranks));
+      TUTTI_TRY(verify_ranks(tally, ranks));
     }
     if (!tally.ranks.empty()) tallies.push_back(std::move(tally));
   }

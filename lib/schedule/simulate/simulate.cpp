@@ -19,7 +19,7 @@ using sim::Walk;
 /// A pipeline of that many chunks is full: longer ones take time in proportion.
 constexpr uint64_t kFullPipelineChunks = 8;
 /// Walks that nothing makes shorter are done all the same up to so many times max_steps_walked.
-constexpr uint64_t kPatience = 8;
+constexpr uint64_t kPatience = 20;
 
 double nanoseconds(sim::Picoseconds ps) { return static_cast<double>(ps) / 1000; }
 
@@ -104,6 +104,9 @@ Status check(const Network& network, const SimulationRequest& request) {
   if (ranks < algorithm.min_ranks || ranks > algorithm.max_ranks ||
       (algorithm.has(kPowerOfTwoRanks) && !std::has_single_bit(ranks))) {
     return error(TUTTI_ERR_ARGUMENT, "{} does not do for {} ranks", algorithm.name, ranks);
+  }
+  if (algorithm.fits != nullptr && !algorithm.fits(network.shape())) {
+    return error(TUTTI_ERR_ARGUMENT, "{} does not do for how the ranks nest in groups", algorithm.name);
   }
   if (request.root >= ranks) return error(TUTTI_ERR_RANK, "root {} of {} ranks", request.root, ranks);
   if (request.element_bytes == 0) return error(TUTTI_ERR_ARGUMENT, "elements have a byte at least");

@@ -13,9 +13,11 @@ using namespace tutti::test;
 
 namespace {
 
-bool fits(const AlgorithmInfo& algorithm, uint32_t ranks) {
+bool fits(const AlgorithmInfo& algorithm, const Network& network) {
+  const uint32_t ranks = network.rank_count();
   return ranks >= algorithm.min_ranks && ranks <= algorithm.max_ranks &&
-         (!algorithm.has(kPowerOfTwoRanks) || std::has_single_bit(ranks));
+         (!algorithm.has(kPowerOfTwoRanks) || std::has_single_bit(ranks)) &&
+         (algorithm.fits == nullptr || algorithm.fits(network.shape()));
 }
 
 /// The classes of this job, or 0 where its ranks are not alike; checks the walk of classes against that of every event.
@@ -78,7 +80,7 @@ std::set<std::string> compare_all(const std::vector<Scope>& scopes) {
       const Result<Network> network = Network::make(spec_of(kind, scope.ranks), scope.ranks);
       REQUIRE(network.ok());
       for (const AlgorithmInfo* algorithm : all_algorithms()) {
-        if (!fits(*algorithm, scope.ranks) || length(*algorithm, *network) > scope.longest) continue;
+        if (!fits(*algorithm, *network) || length(*algorithm, *network) > scope.longest) continue;
         for (const uint64_t bytes : scope.bytes) {
           INFO(kind << ", " << scope.ranks << " ranks, " << name(algorithm->collective) << ' ' << algorithm->name << ", "
                     << bytes);

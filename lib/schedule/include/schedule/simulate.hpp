@@ -31,7 +31,8 @@
 namespace tutti {
 
 enum class WalkMethod : uint8_t {
-  automatic,  ///< every event up to kMaxRanksWalked ranks, classes beyond; the formula where neither can be done
+  automatic,  ///< every event up to kMaxRanksWalked ranks and max_steps_walked; beyond, classes if ranks are alike;
+              ///< the formula where neither can be done
   every_event,
   classes,
   formula  ///< the algorithm's own cost formula
@@ -46,7 +47,7 @@ struct SimulationRequest {
   uint32_t root = 0;
   WalkMethod method = WalkMethod::automatic;
   /// Where a walk would take more steps, two shorter vectors are walked and the rest follows from the difference.
-  uint64_t max_steps_walked = 20'000'000;
+  uint64_t max_steps_walked = 8'000'000;
   /// Steps of all ranks' schedules, before chunks: beyond, not even built.
   uint64_t max_steps_built = 300'000'000;
   /// Of this rank, what each of its steps did.

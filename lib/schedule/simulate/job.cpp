@@ -253,6 +253,7 @@ Extent extent(const Job& job, std::span<const uint64_t> bytes_of_slice) {
   for (size_t n = 0; n < job.programs.size(); ++n) {
     const CompactProgram& program = job.programs[n];
     for (const CompactLane& lane : program.lanes) {
+      result.max_lag = std::max<uint64_t>(result.max_lag, lane.max_lag);
       for (uint32_t step = lane.first_step; step < lane.first_step + lane.step_count; ++step) {
         const uint32_t slice = program.steps[step].slice;
         const uint64_t chunks = slice == kNoSlice ? 1 : chunk_count(bytes_of_slice[slice], lane.segment_bytes);

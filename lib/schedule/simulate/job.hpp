@@ -110,10 +110,12 @@ Result<Job> build_job(const Network& network, const SimulationRequest& request, 
 
 /// What one call makes of the slices: bytes of each.
 std::vector<uint64_t> slice_bytes(const Job& job, uint64_t bytes, uint32_t element_bytes);
-/// Messages and local steps that a walk takes, one a chunk; and the most chunks of any slice.
+/// Messages and local steps that a walk takes, one a chunk; the most chunks of any slice, and
+/// how deep its pipelines are.
 struct Extent {
   uint64_t steps = 0;
   uint64_t longest_chunks = 0;
+  uint64_t max_lag = 0;
 };
 Extent extent(const Job& job, std::span<const uint64_t> bytes_of_slice);
 

@@ -16,7 +16,7 @@ namespace {
 using sim::Job;
 using sim::Walk;
 
-/// A pipeline of that many chunks is full: longer ones take time in proportion.
+/// With as many chunks, and as many as its steps lag, a pipeline is full: what follows takes time in proportion.
 constexpr uint64_t kFullPipelineChunks = 8;
 /// Walks that nothing makes shorter are done all the same up to so many times max_steps_walked.
 constexpr uint64_t kPatience = 20;
@@ -165,8 +165,9 @@ class Simulation {
 
   /// All, unless that takes too many steps and a shorter vector still fills the pipelines.
   uint64_t choose_bytes() const {
+    const uint64_t full = std::max(kFullPipelineChunks, extent(request_.bytes).max_lag);
     uint64_t bytes = request_.bytes;
-    while (steps(bytes) > request_.max_steps_walked && extent(bytes / 4).longest_chunks >= kFullPipelineChunks) bytes /= 2;
+    while (steps(bytes) > request_.max_steps_walked && extent(bytes / 4).longest_chunks >= full) bytes /= 2;
     return bytes;
   }
 

@@ -192,6 +192,17 @@ TEST_CASE("long vectors are extrapolated to what the walk of all would give") {
   CHECK(part.max_sent_bytes == all.max_sent_bytes);
 }
 
+TEST_CASE("a deep pipeline is filled before it is extrapolated") {
+  for (const std::string_view name : {"tree", "ring"}) {
+    SimulationRequest request = request_for(algorithm(Collective::allreduce, name), 32 << 20);
+    const double all_ns = predict(plain_spec(), 64, request).time_ns;
+    request.max_steps_walked = 100;
+    request.method = WalkMethod::every_event;
+    INFO(name);
+    CHECK(predict(plain_spec(), 64, request).time_ns == Approx(all_ns).epsilon(0.02));
+  }
+}
+
 TEST_CASE("nothing to send takes no time") {
   const AlgorithmInfo info = made_of(halves);
   CHECK(predict(plain_spec(), 2, request_for(info, 0)).time_ns == 0);

@@ -70,17 +70,23 @@ Result<Context*> find_context(tutti_context_t handle) {
 
 Status null_argument(const char* name) { return error(TUTTI_ERR_ARGUMENT, "{} is NULL", name); }
 
-Status start(Communicator& communicator, Result<Request*> prepared, tutti_request_t* request) {
+Status give_handle(Result<Request*> prepared, tutti_request_t* request) {
   if (!prepared) return prepared.status();
-  void* handle = nullptr;
   try {
-    handle = handles().insert(HandleKind::request, *prepared);
+    *request = static_cast<tutti_request_t>(handles().insert(HandleKind::request, *prepared));
   } catch (...) {
     (*prepared)->release();
     throw;
   }
-  communicator.start(**prepared);
-  *request = static_cast<tutti_request_t>(handle);
+  return Status();
+}
+
+Status start(Communicator& communicator, Result<Request*> prepared, tutti_request_t* request) {
+  Request* started = prepared ? *prepared : nullptr;
+  tutti_request_t handle = nullptr;
+  TUTTI_TRY(give_handle(std::move(prepared), &handle));
+  communicator.start(*started);
+  *request = handle;
   return Status();
 }
 

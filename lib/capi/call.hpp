@@ -44,6 +44,8 @@ Result<Context*> find_context(tutti_context_t handle);
 
 Status null_argument(const char* name);
 
+/// Gives a call its handle.
+Status give_handle(Result<Request*> prepared, tutti_request_t* request);
 /// Gives a call its handle and starts it, in this order: afterwards nothing can fail.
 Status start(Communicator& communicator, Result<Request*> prepared, tutti_request_t* request);
 

@@ -10,6 +10,8 @@ namespace {
 static_assert(sizeof(void*) == 8, "a handle holds 32 bits of kind and generation and 32 bits of index");
 
 constexpr uint32_t kGenerationMask = 0x0fffffff;
+constexpr uint32_t kShortIndexBits = 20;
+constexpr uint32_t kShortGenerationMask = 0x3ff;
 
 uint32_t tag_of(const void* handle) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle) >> 32); }
 size_t index_of(const void* handle) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle)); }
@@ -62,6 +64,22 @@ void* HandleTable::find(HandleKind kind, const void* handle) const noexcept {
 void* HandleTable::remove(HandleKind kind, const void* handle) noexcept {
   const std::lock_guard<std::mutex> hold(mutex_);
   return remove_locked(kind, handle);
+}
+
+std::optional<int32_t> HandleTable::short_form(const void* handle) noexcept {
+  if (index_of(handle) >> kShortIndexBits != 0) return std::nullopt;
+  const uint32_t generation = tag_of(handle) & kShortGenerationMask;
+  return static_cast<int32_t>(uint32_t{kFirstShortForm} | generation << kShortIndexBits | static_cast<uint32_t>(index_of(handle)));
+}
+
+const void* HandleTable::long_form(HandleKind kind, int32_t short_form) const noexcept {
+  if (short_form < kFirstShortForm) return nullptr;
+  const auto bits = static_cast<uint32_t>(short_form - kFirstShortForm);
+  const size_t index = bits & ((1u << kShortIndexBits) - 1);
+  const Slot* found = slot(index);
+  const uint32_t tag = found ? found->tag.load(std::memory_order_acquire) : 0;
+  if (tag >> 28 != static_cast<uint32_t>(kind) || (tag & kShortGenerationMask) != bits >> kShortIndexBits) return nullptr;
+  return reinterpret_cast<const void*>((uintptr_t{tag} << 32) | index);
 }
 
 void* HandleTable::remove_locked(HandleKind kind, const void* handle) noexcept {

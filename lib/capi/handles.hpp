@@ -9,11 +9,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace tutti {
 
-enum class HandleKind : uint8_t { config = 1, communicator, request, context, unique_id, message };
+enum class HandleKind : uint8_t { config = 1, communicator, request, context, unique_id, message, type, op };
 
 /// Handles are (kind, generation, index), never addresses: one that was destroyed, or is of another kind, is recognised. One of the
 /// three globals of the library. Looking up takes no lock.
@@ -30,6 +31,13 @@ class HandleTable {
   void* find(HandleKind kind, const void* handle) const noexcept;
   /// The object, which is the caller's again; nullptr: no such handle.
   void* remove(HandleKind kind, const void* handle) noexcept;
+
+  /// A handle in 31 bits, at least kFirstShortForm, for numbers of types and operations: the index and the last bits of the
+  /// generation. nullopt: the index is too large.
+  static constexpr int32_t kFirstShortForm = 1 << 30;
+  static std::optional<int32_t> short_form(const void* handle) noexcept;
+  /// nullptr: no such handle.
+  const void* long_form(HandleKind kind, int32_t short_form) const noexcept;
   /// The first object of a kind that `wanted` says so of, under the table's lock; it is the caller's again. nullptr: none.
   void* remove_if(HandleKind kind, const std::function<bool(const void* object)>& wanted);
 

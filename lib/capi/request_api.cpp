@@ -6,18 +6,25 @@ using namespace tutti;
 
 namespace {
 
-/// Of a completed request: its result. The handle is gone afterwards.
+/// Of a completed request: its result. The handle is gone afterwards, unless the request is persistent.
 Status release(tutti_request_t* handle, Request& request) {
   Status result = request.operation().result();
+  if (request.is_persistent) {
+    request.is_active = false;
+    return result;
+  }
   handles().remove(HandleKind::request, *handle);
   *handle = nullptr;
   request.release();
   return result;
 }
 
+bool runs(const Request& request) { return !request.is_persistent || request.is_active; }
+
 Status wait_one(tutti_request_t* handle) {
   Result<Request*> found = find_request(*handle);
   if (!found) return found.status();
+  if (!runs(**found)) return Status();
   (*found)->context->engine().wait((*found)->operation());
   return release(handle, **found);
 }
@@ -30,6 +37,10 @@ extern "C" tutti_status_t tutti_test(tutti_request_t* request, int* done) {
     if (!done) return null_argument("done");
     Result<Request*> found = find_request(*request);
     if (!found) return found.status();
+    if (!runs(**found)) {
+      *done = 1;
+      return Status();
+    }
     if (!(*found)->operation().done()) (*found)->context->engine().poke();
     *done = (*found)->operation().done() ? 1 : 0;
     return *done ? release(request, **found) : Status();
@@ -63,7 +74,41 @@ extern "C" tutti_status_t tutti_request_free(tutti_request_t* request) {
     if (!found) return found.status();
     handles().remove(HandleKind::request, *request);
     *request = nullptr;
-    if ((*found)->operation().give_up()) (*found)->release();
+    if (!runs(**found) || (*found)->operation().give_up()) (*found)->release();
+    return Status();
+  });
+}
+
+namespace {
+
+Status start_one(tutti_request_t handle) {
+  const Result<Request*> found = find_request(handle);
+  if (!found) return found.status();
+  Request& request = **found;
+  if (!request.is_persistent) {
+    return error(TUTTI_ERR_ARGUMENT, "the request runs since it was made; tutti_start is for those of tutti_..._init");
+  }
+  if (request.is_active) return error(TUTTI_ERR_ARGUMENT, "the request is running; wait for it before it is started again");
+  Result<Communicator*> communicator = find_communicator(static_cast<tutti_comm_t>(const_cast<void*>(request.communicator)));
+  if (!communicator) return communicator.status();
+  TUTTI_TRY((*communicator)->start_again(request));
+  request.is_active = true;
+  return Status();
+}
+
+}  // namespace
+
+extern "C" tutti_status_t tutti_start(tutti_request_t request) {
+  return entry("tutti_start", [&] { return start_one(request); });
+}
+
+extern "C" tutti_status_t tutti_start_all(size_t request_count, const tutti_request_t* requests) {
+  return entry("tutti_start_all", [&]() -> Status {
+    if (!requests && request_count > 0) return null_argument("requests");
+    for (size_t i = 0; i < request_count; ++i) {
+      const Status started = start_one(requests[i]);
+      if (!started.ok()) return started.with_context(fmt::format("request {}", i));
+    }
     return Status();
   });
 }

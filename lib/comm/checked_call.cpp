@@ -28,13 +28,15 @@ Status CheckedCall::begin(CallRecord& record) {
   CollectiveArguments sum;
   sum.collective = Collective::allreduce;
   sum.input = sum.output = table_.data();
+  sum.in_place = true;
   sum.count = table_.size();
   sum.dtype = DType::u64;
-  Result<Plan*> plan = communicator_->plan_for(sum);
+  sum.element_bytes = sizeof(uint64_t);
+  const Result<const std::shared_ptr<Plan>*> plan = communicator_->plan_for(sum, true);
   if (!plan) return plan.status();
   Bindings bindings = communicator_->bindings(sum);
   bindings.mark = static_cast<uint32_t>(record.sequence);
-  return exchange_.start(**plan, bindings);
+  return exchange_.start(***plan, bindings);
 }
 
 Execution::Outcome CheckedCall::advance(bool& moved) {

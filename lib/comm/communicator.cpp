@@ -63,6 +63,7 @@ Communicator::Communicator(std::shared_ptr<Context> context, uint64_t id, uint32
       group_(context_->fabric(), id, rank, world_ranks_),
       cpu_level_(cpu_level(context_->config())),
       plans_(context_->config().count(Setting::schedule_cache)),
+      deterministic_(context_->agreed(Setting::deterministic) == "on"),
       checks_(context_->agreed(Setting::check) == "full") {}
 
 Result<std::unique_ptr<Communicator>> Communicator::world(std::shared_ptr<Context> context, uint64_t timeout_ns) {
@@ -101,21 +102,25 @@ Status Communicator::prepare() {
   return Status();
 }
 
-Result<Plan*> Communicator::plan_for(const CollectiveArguments& arguments) {
-  const Result<std::span<const SelectionRow>> table = selector_->table(arguments.collective, {});
+Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArguments& arguments, bool in_place) {
+  const bool prefix = arguments.collective == Collective::scan || arguments.collective == Collective::exscan;
+  const bool deterministic = deterministic_ && folds_inexactly(arguments);
+  // A prefix has no association that all algorithms share: in deterministic mode one of them serves all sizes.
+  const Requirements required{arguments.uneven, arguments.ordered, deterministic && !prefix};
+  const Result<std::span<const SelectionRow>> table = selector_->table(arguments.collective, required);
   if (!table) return table.status();
-  const SelectionRow& row = select(*table, arguments.count * size_bytes(arguments.dtype));
-  const PlanCache::Key key{arguments.collective, arguments.input == arguments.output,
-                           static_cast<uint16_t>(&row - table->data()), arguments.root};
-  if (Plan* known = plans_.find(key)) return known;
+  const uint64_t bytes = deterministic && prefix ? 0 : vector_bytes(arguments, size());
+  const SelectionRow& row = select(*table, bytes);
+  const PlanCache::Key key{arguments.collective, in_place, required.kind(), static_cast<uint16_t>(&row - table->data()),
+                           arguments.root};
+  if (const std::shared_ptr<Plan>* known = plans_.find(key)) return known;
   PlanRequest request;
   request.shape = selector_->shape();
   request.rank = rank_;
   request.root = arguments.root;
-  request.in_place = key.in_place;
+  request.in_place = in_place;
   request.parameters = row.choice.parameters;
-  context_->log().debug("{} of {} bytes: {}", name(arguments.collective), arguments.count * size_bytes(arguments.dtype),
-                        row.choice.reason);
+  context_->log().debug("{} of {} bytes: {}", name(arguments.collective), bytes, row.choice.reason);
   Result<std::unique_ptr<Plan>> plan =
       Plan::create(lower(row.choice.algorithm->build(request), capabilities_), group_.channels(), hash_of(row.choice));
   if (!plan) return plan.status();
@@ -126,10 +131,17 @@ Bindings Communicator::bindings(const CollectiveArguments& arguments) const {
   Bindings result;
   result.input = arguments.input;
   result.output = arguments.output;
-  result.lengths.count = arguments.count;
-  result.element_bytes = static_cast<uint32_t>(size_bytes(arguments.dtype));
-  result.fold = fold_function(arguments.dtype, arguments.op, cpu_level_);
-  result.divisor = arguments.collective == Collective::allreduce && arguments.op == Op::avg ? size() : 1;
+  result.lengths = lengths_of(arguments, size());
+  if (arguments.input_places != nullptr) result.input_places = {arguments.input_places, size()};
+  if (arguments.output_places != nullptr) result.output_places = {arguments.output_places, size()};
+  result.element_bytes = arguments.element_bytes;
+  if (arguments.user_fold.function != nullptr) {
+    result.fold = &UserFold::fold;
+    result.fold_context = &arguments.user_fold;
+  } else if (reduces(arguments.collective)) {
+    result.fold = fold_function(arguments.dtype, arguments.op, cpu_level_);
+    if (arguments.op == Op::avg) result.divisor = size();
+  }
   return result;
 }
 
@@ -147,13 +159,23 @@ Status Communicator::run(const CollectiveArguments& arguments) {
   return call.result();
 }
 
-Result<Request*> Communicator::prepare(const CollectiveArguments& arguments) {
+Result<Request*> Communicator::prepare(const CollectiveArguments& arguments, bool persistent) {
   if (group_.failed()) return group_.failure();
   Request* request = context_->requests().take(context_);
   request->is_message = false;
+  request->is_persistent = persistent;
+  request->is_active = false;
   request->is_checked = checks_;
+  request->call().keep_plan(persistent);
   request->call().prepare(*this, arguments, deadline());
   return request;
+}
+
+Status Communicator::start_again(Request& request) {
+  if (group_.failed()) return group_.failure();
+  request.call().prepare_again(deadline());
+  start(request);
+  return Status();
 }
 
 Status Communicator::run(MessageOperation& message) {
@@ -178,8 +200,10 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int32_t color, int32_t
   arguments.collective = Collective::allreduce;
   arguments.input = all.data();
   arguments.output = all.data();
+  arguments.in_place = true;
   arguments.count = all.size();
   arguments.dtype = DType::i32;
+  arguments.element_bytes = sizeof(int32_t);
   const Status met = run(arguments);
   if (met.code() == TUTTI_ERR_CONCURRENT) return met;
   const uint64_t split = ++split_count_;

@@ -79,6 +79,7 @@ Status Context::meet() {
   // Must be equal on all ranks; those of rank 0 hold.
   for (const Setting setting : kAlgorithmSettings) agreed_[std::string(info(setting).name)] = config_.text(setting);
   agreed_[std::string(info(Setting::check).name)] = config_.choice(Setting::check);
+  agreed_[std::string(info(Setting::deterministic).name)] = config_.flag(Setting::deterministic) ? "on" : "off";
   fabric_ = std::make_unique<Fabric>(rank_, size_);
   if (size_ > 1) {
     TUTTI_TRY(open_transports());

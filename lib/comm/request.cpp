@@ -8,7 +8,7 @@
 namespace tutti {
 namespace {
 
-CallSignature signature_of(const CollectiveArguments& arguments, const Plan& plan) {
+CallSignature signature_of(const CollectiveArguments& arguments, const Plan& plan, uint32_t size) {
   CallSignature call;
   call.count = arguments.count;
   call.root = arguments.root;
@@ -16,23 +16,65 @@ CallSignature signature_of(const CollectiveArguments& arguments, const Plan& pla
   call.collective = arguments.collective;
   call.dtype = arguments.dtype;
   call.op = arguments.op;
-  if (arguments.input == arguments.output) call.flags = CallSignature::kInPlace;
+  if (arguments.in_place) call.flags |= CallSignature::kInPlace;
+  if (arguments.uneven && hides_counts(arguments.collective)) {
+    call.flags |= CallSignature::kCountIsOwn;
+  } else if (arguments.uneven) {
+    call.count = vector_bytes(arguments, size) / arguments.element_bytes;
+  }
   return call;
+}
+
+/// Displacements that say that blocks follow each other say nothing.
+void drop_plain_places(Bindings& bindings) {
+  const auto plain = [&](std::span<const uint64_t> places, std::span<const uint64_t> counts) {
+    uint64_t next = 0;
+    for (size_t block = 0; block < places.size(); ++block) {
+      if (places[block] != next) return false;
+      next += counts.empty() ? bindings.lengths.count : counts[block];
+    }
+    return true;
+  };
+  const Lengths& lengths = bindings.lengths;
+  if (plain(bindings.input_places, lengths.counts)) bindings.input_places = {};
+  const std::span<const uint64_t> arriving = lengths.received_counts.empty() ? lengths.counts : lengths.received_counts;
+  if (plain(bindings.output_places, arriving)) bindings.output_places = {};
 }
 
 }  // namespace
 
 Status CollectiveCall::begin(CallRecord& record) {
-  Result<Plan*> plan = communicator_->plan_for(arguments_);
+  if (kept_) return CollectiveOperation::begin(record);
+  const Staging::Conditions conditions = communicator_->conditions(arguments_);
+  bool staged = Staging::is_needed(arguments_, conditions);
+  Result<const std::shared_ptr<Plan>*> plan = communicator_->plan_for(arguments_, arguments_.in_place && !staged);
   if (!plan) return plan.status();
-  bind(**plan, communicator_->bindings(arguments_), signature_of(arguments_, **plan));
+  Bindings bindings = communicator_->bindings(arguments_);
+  if (arguments_.input_places != nullptr || arguments_.output_places != nullptr) {
+    drop_plain_places(bindings);
+    if (!staged && Staging::is_needed(arguments_, bindings, ***plan)) {
+      staged = true;
+      if (arguments_.in_place) plan = communicator_->plan_for(arguments_, false);
+      if (!plan) return plan.status();
+    }
+  }
+  if (staged) staging_.before(arguments_, conditions, bindings);
+  bind(***plan, bindings, signature_of(arguments_, ***plan, communicator_->size()));
+  // What is staged is staged anew each time.
+  if (keeps_plan_ && !staged) kept_ = **plan;
   return CollectiveOperation::begin(record);
 }
 
+Execution::Outcome CollectiveCall::advance(bool& moved) {
+  const Execution::Outcome outcome = CollectiveOperation::advance(moved);
+  if (outcome == Execution::Outcome::done && staging_.active()) staging_.after();
+  return outcome;
+}
+
 Result<CallSignature> CollectiveCall::signature() {
-  Result<Plan*> plan = communicator_->plan_for(arguments_);
+  Result<const std::shared_ptr<Plan>*> plan = communicator_->plan_for(arguments_, arguments_.in_place);
   if (!plan) return plan.status();
-  return signature_of(arguments_, **plan);
+  return signature_of(arguments_, ***plan, communicator_->size());
 }
 
 void CollectiveCall::recycle() noexcept {
@@ -45,6 +87,7 @@ void MessageCall::recycle() noexcept {
 
 void Request::release() noexcept {
   // The context may end with this reference, and the pool with it: nothing is touched afterwards.
+  call().keep_plan(false);
   const std::shared_ptr<Context> last = std::move(context);
   pool_.give_back(this);
 }

@@ -186,8 +186,7 @@ Status Selector::check() const {
 
 Result<std::span<const SelectionRow>> Selector::table(Collective collective, const Requirements& required) {
   const auto c = static_cast<size_t>(collective);
-  const size_t kind = size_t{required.uneven} | size_t{required.ordered} << 1 | size_t{required.canonical} << 2;
-  std::vector<SelectionRow>& table = tables_[c][kind];
+  std::vector<SelectionRow>& table = tables_[c][required.kind()];
   if (table.empty()) {
     Result<std::vector<SelectionRow>> made = selection_table(collective, shape_, overrides_[c], model_, required);
     if (!made) return made.status();

@@ -167,6 +167,24 @@ enum {
   TUTTI_MAXLOC = 12
 };
 
+/* Elements and operations of the caller's. Their numbers are used like those above, in any communicator and by any thread,
+ * until they are destroyed; calls that were started before go on. All ranks create theirs alike.
+ *
+ * A type is a number of bytes, at most TUTTI_MAX_TYPE_BYTES; only an operation of the caller's can fold it.
+ *
+ * An operation folds count elements: right_and_result[i] = left[i] op right_and_result[i]. It must be associative. Where it
+ * does not commute (commutes = 0), contributions are folded in the order of ranks. The function works for every type that it
+ * is used with. It is called from whichever thread makes progress, by one at a time in a context, and must not call Tutti. */
+#define TUTTI_MAX_TYPE_BYTES 4096
+typedef void (*tutti_op_function_t)(const void* left, void* right_and_result, uint64_t count, tutti_dtype_t dtype,
+                                    void* user);
+TUTTI_API tutti_status_t tutti_type_create(size_t size_bytes, tutti_dtype_t* dtype);
+TUTTI_API tutti_status_t tutti_type_destroy(tutti_dtype_t dtype);
+TUTTI_API tutti_status_t tutti_op_create(tutti_op_function_t function, int commutes, void* user, tutti_op_t* op);
+/* The sum of contributions that are multiplied by this rank's factor first; for floats and complex numbers. */
+TUTTI_API tutti_status_t tutti_op_create_scaled_sum(double factor, tutti_op_t* op);
+TUTTI_API tutti_status_t tutti_op_destroy(tutti_op_t op);
+
 /* Bytes of one element; 0 for an unknown type. */
 TUTTI_API size_t tutti_dtype_size_bytes(tutti_dtype_t dtype);
 /* "float32", "sum", ...; "unknown" for an unknown number; valid for ever. */
@@ -266,27 +284,182 @@ TUTTI_API tutti_status_t tutti_comm_size(tutti_comm_t comm, int* size);
 TUTTI_API tutti_status_t tutti_comm_local_rank(tutti_comm_t comm, int* local_rank);
 TUTTI_API tutti_status_t tutti_comm_local_size(tutti_comm_t comm, int* local_size);
 
-/* ---- collectives: blocking ------------------------------------------------------------------------------------- */
+/* ---- collectives ------------------------------------------------------------------------------------------------- */
+
+/* Each comes in three forms: blocking; non-blocking (tutti_i...), completed by its request; and persistent (tutti_..._init), a
+ * request that tutti_start starts again and again. A rank may make a call in one form and another rank the same in another.
+ * Non-blocking calls run in the order in which they were made, may be waited for in any, and progress while the caller computes
+ * (setting `control_thread`).
+ *
+ * Blocks. Where each rank has a block, block r is rank r's, and count is of one block. Arrays of counts and displacements, in
+ * elements, have an entry for each rank; displacements say where in the buffer each block begins; NULL: one after another.
+ * Blocks of one receive buffer must not overlap. Arrays must not change until the call has completed.
+ *
+ * In place, with TUTTI_IN_PLACE as send: allreduce, reduce at the root, scan, exscan: recv holds the contribution. allgather,
+ * gather at the root: the own block is in its place in recv. reduce_scatter: recv holds all blocks, and the result comes into
+ * the own block's place; the others are unspecified then. alltoall: recv holds what is sent, in blocks as they are received.
+ * scatter at the root: TUTTI_IN_PLACE as recv, the own block stays in send. */
 
 /* recv[i] = op over all ranks of send[i]. All ranks get the same bits. */
 TUTTI_API tutti_status_t tutti_allreduce(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
                                          tutti_dtype_t dtype, tutti_op_t op);
+/* The same at the root alone; elsewhere recv is not used. */
+TUTTI_API tutti_status_t tutti_reduce(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                      tutti_dtype_t dtype, tutti_op_t op, int root);
 /* buffer of rank root is copied to buffer of every other rank. */
-TUTTI_API tutti_status_t tutti_broadcast(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int root);
+TUTTI_API tutti_status_t tutti_broadcast(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype,
+                                         int root);
+/* Every rank gets the blocks of all. */
+TUTTI_API tutti_status_t tutti_allgather(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                         tutti_dtype_t dtype);
+/* Blocks of different lengths; counts are the same on all ranks. */
+TUTTI_API tutti_status_t tutti_allgatherv(tutti_comm_t comm, const void* send, void* recv, const uint64_t* counts,
+                                          const uint64_t* displacements, tutti_dtype_t dtype);
+/* The root gets the blocks of all; elsewhere recv is not used. */
+TUTTI_API tutti_status_t tutti_gather(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                      tutti_dtype_t dtype, int root);
+/* counts and displacements are the root's; send_count of rank r equals counts[r]. */
+TUTTI_API tutti_status_t tutti_gatherv(tutti_comm_t comm, const void* send, uint64_t send_count, void* recv,
+                                       const uint64_t* counts, const uint64_t* displacements, tutti_dtype_t dtype,
+                                       int root);
+/* Block r of the root goes to rank r; elsewhere send is not used. */
+TUTTI_API tutti_status_t tutti_scatter(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                       tutti_dtype_t dtype, int root);
+/* counts and displacements are the root's; recv_count of rank r equals counts[r]. */
+TUTTI_API tutti_status_t tutti_scatterv(tutti_comm_t comm, const void* send, const uint64_t* counts,
+                                        const uint64_t* displacements, void* recv, uint64_t recv_count,
+                                        tutti_dtype_t dtype, int root);
+/* Rank r gets block r of the reduction of all blocks. */
+TUTTI_API tutti_status_t tutti_reduce_scatter(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                              tutti_dtype_t dtype, tutti_op_t op);
+/* Blocks of different lengths; counts are the same on all ranks. */
+TUTTI_API tutti_status_t tutti_reduce_scatterv(tutti_comm_t comm, const void* send, void* recv, const uint64_t* counts,
+                                               tutti_dtype_t dtype, tutti_op_t op);
+/* Block r of send goes to rank r; block r of recv comes from it. */
+TUTTI_API tutti_status_t tutti_alltoall(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                        tutti_dtype_t dtype);
+/* send_counts[r] of a rank equals recv_counts of rank r for it. */
+TUTTI_API tutti_status_t tutti_alltoallv(tutti_comm_t comm, const void* send, const uint64_t* send_counts,
+                                         const uint64_t* send_displacements, void* recv, const uint64_t* recv_counts,
+                                         const uint64_t* recv_displacements, tutti_dtype_t dtype);
+/* Every block with a type of its own, and displacements in bytes; these arrays may change when the call has returned. */
+TUTTI_API tutti_status_t tutti_alltoallw(tutti_comm_t comm, const void* send, const uint64_t* send_counts,
+                                         const uint64_t* send_displacements_bytes, const tutti_dtype_t* send_types,
+                                         void* recv, const uint64_t* recv_counts,
+                                         const uint64_t* recv_displacements_bytes, const tutti_dtype_t* recv_types);
+/* recv[i] = op over ranks 0 to this one of send[i]. Not for TUTTI_AVG. */
+TUTTI_API tutti_status_t tutti_scan(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                    tutti_dtype_t dtype, tutti_op_t op);
+/* The same without this rank's own; rank 0's recv is left alone. */
+TUTTI_API tutti_status_t tutti_exscan(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                      tutti_dtype_t dtype, tutti_op_t op);
 /* Returns when all ranks have entered. */
 TUTTI_API tutti_status_t tutti_barrier(tutti_comm_t comm);
+/* right_and_result[i] = left[i] op right_and_result[i], here. */
+TUTTI_API tutti_status_t tutti_reduce_local(const void* left, void* right_and_result, uint64_t count,
+                                            tutti_dtype_t dtype, tutti_op_t op);
 
-/* ---- collectives: non-blocking --------------------------------------------------------------------------------- */
+/* ---- collectives: non-blocking ----------------------------------------------------------------------------------- */
 
-/* The same operations; *request is to be completed by tutti_wait, tutti_wait_all or a tutti_test that says done, each of
- * which releases it and sets it to NULL. They progress while the caller computes (setting `control_thread`). */
+/* *request is to be completed by tutti_wait, tutti_wait_all or a tutti_test that says done, each of which releases it and
+ * sets it to NULL. */
 TUTTI_API tutti_status_t tutti_iallreduce(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
                                           tutti_dtype_t dtype, tutti_op_t op, tutti_request_t* request);
-TUTTI_API tutti_status_t tutti_ibroadcast(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int root,
+TUTTI_API tutti_status_t tutti_ireduce(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                       tutti_dtype_t dtype, tutti_op_t op, int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_ibroadcast(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype,
+                                          int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_iallgather(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                          tutti_dtype_t dtype, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_iallgatherv(tutti_comm_t comm, const void* send, void* recv, const uint64_t* counts,
+                                           const uint64_t* displacements, tutti_dtype_t dtype,
+                                           tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_igather(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                       tutti_dtype_t dtype, int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_igatherv(tutti_comm_t comm, const void* send, uint64_t send_count, void* recv,
+                                        const uint64_t* counts, const uint64_t* displacements, tutti_dtype_t dtype,
+                                        int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_iscatter(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                        tutti_dtype_t dtype, int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_iscatterv(tutti_comm_t comm, const void* send, const uint64_t* counts,
+                                         const uint64_t* displacements, void* recv, uint64_t recv_count,
+                                         tutti_dtype_t dtype, int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_ireduce_scatter(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                               tutti_dtype_t dtype, tutti_op_t op, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_ireduce_scatterv(tutti_comm_t comm, const void* send, void* recv, const uint64_t* counts,
+                                                tutti_dtype_t dtype, tutti_op_t op, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_ialltoall(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                         tutti_dtype_t dtype, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_ialltoallv(tutti_comm_t comm, const void* send, const uint64_t* send_counts,
+                                          const uint64_t* send_displacements, void* recv, const uint64_t* recv_counts,
+                                          const uint64_t* recv_displacements, tutti_dtype_t dtype,
                                           tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_ialltoallw(tutti_comm_t comm, const void* send, const uint64_t* send_counts,
+                                          const uint64_t* send_displacements_bytes, const tutti_dtype_t* send_types,
+                                          void* recv, const uint64_t* recv_counts,
+                                          const uint64_t* recv_displacements_bytes, const tutti_dtype_t* recv_types,
+                                          tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_iscan(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                     tutti_dtype_t dtype, tutti_op_t op, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_iexscan(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                       tutti_dtype_t dtype, tutti_op_t op, tutti_request_t* request);
 TUTTI_API tutti_status_t tutti_ibarrier(tutti_comm_t comm, tutti_request_t* request);
 
-/* Sets *done to 1 and releases the request when it has completed, else to 0. Never blocks. The status is the operation's. */
+/* ---- collectives: persistent ------------------------------------------------------------------------------------- */
+
+/* Nothing is sent yet. tutti_start starts the request, with the data that the buffers then hold; waiting for it, or a test that
+ * says done, leaves it to be started again. tutti_request_free releases it. What does not change from run to run is found once.
+ * A start is the call of which convention 6 speaks. */
+TUTTI_API tutti_status_t tutti_allreduce_init(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                              tutti_dtype_t dtype, tutti_op_t op, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_reduce_init(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                           tutti_dtype_t dtype, tutti_op_t op, int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_broadcast_init(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype,
+                                              int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_allgather_init(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                              tutti_dtype_t dtype, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_allgatherv_init(tutti_comm_t comm, const void* send, void* recv, const uint64_t* counts,
+                                               const uint64_t* displacements, tutti_dtype_t dtype,
+                                               tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_gather_init(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                           tutti_dtype_t dtype, int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_gatherv_init(tutti_comm_t comm, const void* send, uint64_t send_count, void* recv,
+                                            const uint64_t* counts, const uint64_t* displacements, tutti_dtype_t dtype,
+                                            int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_scatter_init(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                            tutti_dtype_t dtype, int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_scatterv_init(tutti_comm_t comm, const void* send, const uint64_t* counts,
+                                             const uint64_t* displacements, void* recv, uint64_t recv_count,
+                                             tutti_dtype_t dtype, int root, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_reduce_scatter_init(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                                   tutti_dtype_t dtype, tutti_op_t op, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_reduce_scatterv_init(tutti_comm_t comm, const void* send, void* recv,
+                                                    const uint64_t* counts, tutti_dtype_t dtype, tutti_op_t op,
+                                                    tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_alltoall_init(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                             tutti_dtype_t dtype, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_alltoallv_init(tutti_comm_t comm, const void* send, const uint64_t* send_counts,
+                                              const uint64_t* send_displacements, void* recv,
+                                              const uint64_t* recv_counts, const uint64_t* recv_displacements,
+                                              tutti_dtype_t dtype, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_alltoallw_init(tutti_comm_t comm, const void* send, const uint64_t* send_counts,
+                                              const uint64_t* send_displacements_bytes, const tutti_dtype_t* send_types,
+                                              void* recv, const uint64_t* recv_counts,
+                                              const uint64_t* recv_displacements_bytes, const tutti_dtype_t* recv_types,
+                                              tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_scan_init(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                         tutti_dtype_t dtype, tutti_op_t op, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_exscan_init(tutti_comm_t comm, const void* send, void* recv, uint64_t count,
+                                           tutti_dtype_t dtype, tutti_op_t op, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_barrier_init(tutti_comm_t comm, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_start(tutti_request_t request);
+/* In the order of the array; stops at the first that cannot be started, and says which. */
+TUTTI_API tutti_status_t tutti_start_all(size_t request_count, const tutti_request_t* requests);
+
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
+
+/* Sets *done to 1 and releases the request when it has completed, else to 0. Never blocks. The status is the operation's. A
+ * persistent request that is not running is done. */
 TUTTI_API tutti_status_t tutti_test(tutti_request_t* request, int* done);
 TUTTI_API tutti_status_t tutti_wait(tutti_request_t* request);
 /* Waits for all, releases all, returns the first error in array order. statuses (may be NULL) gets one code each. NULL

@@ -36,12 +36,14 @@ class Communicator {
   const std::shared_ptr<Context>& context() const noexcept { return context_; }
 
   Status run(const CollectiveArguments& arguments);
-  /// A non-blocking call, ready to be started or released.
-  Result<Request*> prepare(const CollectiveArguments& arguments);
+  /// A non-blocking call, ready to be started or released. persistent: it can be started again when it has completed.
+  Result<Request*> prepare(const CollectiveArguments& arguments, bool persistent = false);
   /// Likewise; bind gives the message its arguments.
   template <class Bind>
   Result<Request*> prepare_message(Bind&& bind);
   void start(Request& request) { context_->engine().submit(group_, request.operation()); }
+  /// A persistent call of this communicator that is not running.
+  Status start_again(Request& request);
   /// Messages, with their arguments.
   Status run(MessageOperation& message);
   /// The first error.
@@ -51,8 +53,12 @@ class Communicator {
   void abort() { context_->engine().abort(group_); }
 
   // ---- the driver's
-  Result<Plan*> plan_for(const CollectiveArguments& arguments);
+  /// The result is valid until the next call.
+  Result<const std::shared_ptr<Plan>*> plan_for(const CollectiveArguments& arguments, bool in_place);
   Bindings bindings(const CollectiveArguments& arguments) const;
+  Staging::Conditions conditions(const CollectiveArguments& arguments) const noexcept {
+    return {rank_, size(), deterministic_ && folds_inexactly(arguments), cpu_level_};
+  }
 
  private:
   Communicator(std::shared_ptr<Context> context, uint64_t id, uint32_t rank, std::vector<uint32_t> world_ranks,
@@ -72,6 +78,7 @@ class Communicator {
   CpuLevel cpu_level_;
   PlanCache plans_;
   std::atomic<bool> calling_{false};
+  bool deterministic_;
   bool checks_;             // check=full
   CollectiveCall call_;     // the one blocking collective
   CheckedCall checked_call_;  // which is this one then

@@ -21,6 +21,7 @@ class PlanCache {
   struct Key {
     Collective collective;
     bool in_place;
+    uint8_t kind;  // of the selection table: what the call requires
     uint16_t row;  // of the selection table
     uint32_t root;
     bool operator==(const Key&) const = default;
@@ -28,33 +29,33 @@ class PlanCache {
 
   explicit PlanCache(size_t capacity) : capacity_(capacity < 1 ? 1 : capacity) {}
 
-  /// nullptr: not there. Never allocates.
-  Plan* find(const Key& key) noexcept {
-    if (!entries_.empty() && entries_.front().key == key) return entries_.front().plan.get();
+  /// nullptr: not there. The plan may also be kept by its users. Never allocates.
+  const std::shared_ptr<Plan>* find(const Key& key) noexcept {
+    if (!entries_.empty() && entries_.front().key == key) return &entries_.front().plan;
     const auto found = index_.find(key);
     if (found == index_.end()) return nullptr;
     entries_.splice(entries_.begin(), entries_, found->second);
-    return entries_.front().plan.get();
+    return &entries_.front().plan;
   }
-  Plan* insert(const Key& key, std::unique_ptr<Plan> plan) {
+  const std::shared_ptr<Plan>* insert(const Key& key, std::shared_ptr<Plan> plan) {
     if (entries_.size() >= capacity_) {
       index_.erase(entries_.back().key);
       entries_.pop_back();
     }
     entries_.push_front({key, std::move(plan)});
     index_[key] = entries_.begin();
-    return entries_.front().plan.get();
+    return &entries_.front().plan;
   }
   size_t size() const noexcept { return entries_.size(); }
 
  private:
   struct Entry {
     Key key;
-    std::unique_ptr<Plan> plan;
+    std::shared_ptr<Plan> plan;
   };
   struct Hash {
     size_t operator()(const Key& key) const noexcept {
-      const uint64_t packed = (uint64_t{key.root} << 32) | (uint64_t{key.row} << 16) |
+      const uint64_t packed = (uint64_t{key.root} << 32) | (uint64_t{key.row} << 16) | (uint64_t{key.kind} << 8) |
                               (uint64_t{static_cast<uint8_t>(key.collective)} << 1) | uint64_t{key.in_place};
       return std::hash<uint64_t>()(packed);
     }

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "comm/arguments.hpp"
+#include "comm/staging.hpp"
 #include "engine/operation.hpp"
 #include "engine/message.hpp"
 #include "schedule/schedule.hpp"
@@ -18,17 +20,6 @@ class Communicator;
 class Context;
 class Request;
 
-/// What one collective call was given, checked.
-struct CollectiveArguments {
-  Collective collective = Collective::barrier;
-  const void* input = nullptr;
-  void* output = nullptr;
-  uint64_t count = 0;
-  DType dtype = DType::u8;
-  Op op = Op::sum;
-  uint32_t root = 0;
-};
-
 /// A collective call as the engine sees it: finds its plan when its turn comes, since plans belong to whoever drives.
 class CollectiveCall : public CollectiveOperation {
  public:
@@ -37,8 +28,17 @@ class CollectiveCall : public CollectiveOperation {
     communicator_ = &communicator;
     arguments_ = arguments;
   }
+  /// Every later run is the same call: what can be found once is kept.
+  void keep_plan(bool keeps) noexcept {
+    keeps_plan_ = keeps;
+    kept_.reset();
+  }
   Status begin(CallRecord& record) override;
+  Execution::Outcome advance(bool& moved) override;
   void recycle() noexcept override;
+
+  /// The same call once more. Its plan and arguments stay bound, if the first run bound them.
+  void prepare_again(Deadline deadline) { reset(deadline); }
 
  protected:
   /// Of what this rank calls. Finds, or makes, the plan.
@@ -49,6 +49,9 @@ class CollectiveCall : public CollectiveOperation {
  private:
   friend class Request;
   CollectiveArguments arguments_;
+  Staging staging_;
+  bool keeps_plan_ = false;     // a persistent call
+  std::shared_ptr<Plan> kept_;  // its plan
   Request* owner_ = nullptr;
 };
 
@@ -106,7 +109,10 @@ class Request {
   CheckedCall checked;
   MessageCall message;
   bool is_message = false;
-  bool is_checked = false;  ///< a collective with check=full
+  bool is_checked = false;     ///< a collective with check=full
+  bool is_persistent = false;  ///< to be started again and again, until it is freed
+  bool is_active = false;      ///< a persistent one: started and not yet waited for
+  const void* communicator = nullptr;  ///< a persistent one: the communicator's handle
   std::shared_ptr<Context> context;
 
  private:

@@ -38,7 +38,9 @@ struct Requirements {
   bool uneven = false;     ///< blocks of different lengths
   bool ordered = false;    ///< an operation that does not commute
   bool canonical = false;  ///< deterministic mode
-  bool operator==(const Requirements&) const = default;
+  /// A number below kKinds, different for each.
+  uint8_t kind() const noexcept { return static_cast<uint8_t>(int{uneven} | int{ordered} << 1 | int{canonical} << 2); }
+  static constexpr size_t kKinds = 8;
 };
 
 /// The choice for every size, rows ascending, the last up to UINT64_MAX. Pure: ranks that give the same arguments get the same
@@ -63,11 +65,10 @@ class Selector {
   const Shape& shape() const noexcept { return shape_; }
 
  private:
-  static constexpr size_t kKinds = 8;  // of requirements
   Shape shape_;
   CostModel model_;
   Overrides overrides_;
-  std::array<std::array<std::vector<SelectionRow>, kKinds>, kCollectiveCount> tables_;
+  std::array<std::array<std::vector<SelectionRow>, Requirements::kKinds>, kCollectiveCount> tables_;
 };
 
 /// The row for `bytes`. The table must not be empty. Allocates nothing.

@@ -22,6 +22,9 @@ struct Extent {
   std::vector<uint32_t> element_bytes;
   std::vector<uint64_t> segment_elements;  ///< of a transport's slot
   uint16_t max_prefetch;
+  /// From this many ranks on, and for nested ones, a job is lowered for one length of segments and one prefetch, another one each
+  /// time.
+  uint32_t thin_from;
 };
 
 class Run {
@@ -57,6 +60,7 @@ class Run {
   }
 
   void one_root(const AlgorithmInfo& algorithm, const Shape& shape, uint32_t root) {
+    nested_ = !shape.group_of.empty();
     for (const uint32_t element_bytes : extent_.element_bytes) {
       for (const Parameters& parameters : cases::parameter_variants(algorithm, element_bytes)) {
         const std::vector<Schedule> job = cases::job(algorithm, shape, root, parameters, false);
@@ -91,8 +95,12 @@ class Run {
   void one_job(const std::vector<Schedule>& job, const std::vector<Call>& calls, bool in_place, bool only) {
     const auto ranks = static_cast<uint32_t>(job.size());
     const uint32_t element_bytes = calls.front().element_bytes;
+    const uint64_t all = extent_.segment_elements.size() * (extent_.max_prefetch + 1u);
+    const uint64_t turn = ++turn_ % all;
+    uint64_t number = 0;
     for (const uint64_t elements : extent_.segment_elements) {
       for (uint16_t prefetch = 0; prefetch <= extent_.max_prefetch; ++prefetch) {
+        if (number++ != turn && (nested_ || ranks >= extent_.thin_from)) continue;
         for (const cases::Mix& mix : cases::mixes(ranks, elements * element_bytes, prefetch, ++seed_)) {
           const std::vector<Program> programs = lower_job(job, mix.pairs);
           Verifier verifier(programs);
@@ -126,6 +134,8 @@ class Run {
   const Extent& extent_;
   const std::string_view only_;
   std::string where_;
+  bool nested_ = false;
+  uint64_t turn_ = 0;
   uint64_t seed_ = 0;
   uint64_t verified_ = 0;
   uint64_t failed_ = 0;
@@ -156,8 +166,8 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  const tutti::Extent brief = {ranks_to(17, {}), {4}, {2, 1000}, 2};
-  const tutti::Extent full = {ranks_to(20, {31, 32, 33, 63, 64, 65}), {1, 2, 4, 8}, {1, 2, 3, 1000}, 3};
-  const tutti::Extent sample = {ranks_to(6, {}), {4}, {2, 1000}, 2};
+  const tutti::Extent brief = {ranks_to(17, {}), {4}, {2, 1000}, 2, 7};
+  const tutti::Extent full = {ranks_to(20, {31, 32, 33, 63, 64, 65}), {1, 2, 4, 8}, {1, 2, 3, 1000}, 3, UINT32_MAX};
+  const tutti::Extent sample = {ranks_to(5, {}), {4}, {2, 1000}, 2, 3};
   return tutti::Run(extent == "--long" ? full : extent == "--sample" ? sample : brief, only).all() ? 0 : 1;
 }

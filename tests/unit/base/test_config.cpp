@@ -204,7 +204,8 @@ TEST_CASE("an unknown key of the API names the nearest, or says where all are li
 
 TEST_CASE("nearest by edit distance: each single slip finds its setting, nonsense finds none") {
   for (const tutti::SettingInfo& info : tutti::all_settings()) {
-    if (info.name.size() < 5) continue;  // a slip in four letters may be as near to another name
+    // A slip in four letters may be as near to another name; and "escan" is as near to "scan".
+    if (info.name.size() < 5 || info.name == "exscan") continue;
     INFO(info.name);
     for (size_t i = 1; i < info.name.size(); ++i) {
       std::string dropped(info.name);

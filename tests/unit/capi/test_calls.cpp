@@ -116,6 +116,8 @@ TEST_CASE("abort ends a waiting call on every rank") {
   const std::string complaints = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& c) {
     tutti_comm_t other = nullptr;
     c.expect_status(tutti_comm_split(comm, 0, rank, &other), TUTTI_OK, "split");
+    // Nobody is still on the way out of the split when it is aborted.
+    c.expect(sum_of_ones(other, c, "before the abort") == 3, "before the abort");
     if (rank == 0) {
       c.expect_status(tutti_comm_abort(comm), TUTTI_OK, "abort");
       c.expect_status(tutti_barrier(comm), TUTTI_ERR_ABORTED, "after abort");

@@ -64,7 +64,9 @@ Communicator::Communicator(std::shared_ptr<Context> context, uint64_t id, uint32
       cpu_level_(cpu_level(context_->config())),
       plans_(context_->config().count(Setting::schedule_cache)),
       deterministic_(context_->agreed(Setting::deterministic) == "on"),
-      checks_(context_->agreed(Setting::check) == "full") {}
+      checks_(context_->agreed(Setting::check) == "full") {
+  call_.remember_last();
+}
 
 Result<std::unique_ptr<Communicator>> Communicator::world(std::shared_ptr<Context> context, uint64_t timeout_ns) {
   std::vector<uint32_t> everybody(context->size());
@@ -102,7 +104,8 @@ Status Communicator::prepare() {
   return Status();
 }
 
-Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArguments& arguments, bool in_place) {
+Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArguments& arguments, bool in_place,
+                                                            CountRange* range) {
   const bool prefix = arguments.collective == Collective::scan || arguments.collective == Collective::exscan;
   const bool deterministic = deterministic_ && folds_inexactly(arguments);
   // A prefix has no association that all algorithms share: in deterministic mode one of them serves all sizes.
@@ -111,6 +114,11 @@ Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArgu
   if (!table) return table.status();
   const uint64_t bytes = deterministic && prefix ? 0 : vector_bytes(arguments, size());
   const SelectionRow& row = select(*table, bytes);
+  if (range != nullptr) {
+    const uint64_t unit = arguments.element_bytes * (has_blocks(arguments.collective) ? uint64_t{size()} : 1);
+    const uint64_t below = &row == table->data() ? 0 : (&row)[-1].up_to_bytes / unit + 1;
+    *range = deterministic && prefix ? CountRange{0, UINT64_MAX} : CountRange{below, row.up_to_bytes / unit};
+  }
   const PlanCache::Key key{arguments.collective, in_place, required.kind(), static_cast<uint16_t>(&row - table->data()),
                            arguments.root};
   if (const std::shared_ptr<Plan>* known = plans_.find(key)) return known;

@@ -45,9 +45,15 @@ void drop_plain_places(Bindings& bindings) {
 
 Status CollectiveCall::begin(CallRecord& record) {
   if (kept_) return CollectiveOperation::begin(record);
+  if (repeats_last()) {
+    rebind(arguments_.input, arguments_.output, arguments_.count);
+    return CollectiveOperation::begin(record);
+  }
+  last_plan_.reset();
   const Staging::Conditions conditions = communicator_->conditions(arguments_);
   bool staged = Staging::is_needed(arguments_, conditions);
-  Result<const std::shared_ptr<Plan>*> plan = communicator_->plan_for(arguments_, arguments_.in_place && !staged);
+  CountRange range;
+  Result<const std::shared_ptr<Plan>*> plan = communicator_->plan_for(arguments_, arguments_.in_place && !staged, &range);
   if (!plan) return plan.status();
   Bindings bindings = communicator_->bindings(arguments_);
   if (arguments_.input_places != nullptr || arguments_.output_places != nullptr) {
@@ -62,6 +68,11 @@ Status CollectiveCall::begin(CallRecord& record) {
   bind(***plan, bindings, signature_of(arguments_, ***plan, communicator_->size()));
   // What is staged is staged anew each time.
   if (keeps_plan_ && !staged) kept_ = **plan;
+  if (remembers_ && !staged && is_plain(arguments_)) {
+    last_kind_ = kind_of(arguments_);
+    last_range_ = range;
+    last_plan_ = **plan;
+  }
   return CollectiveOperation::begin(record);
 }
 

@@ -48,6 +48,12 @@ struct CollectiveArguments {
   std::shared_ptr<const std::vector<uint64_t>> own_arrays;  ///< counts and places, where they are not the caller's
 };
 
+/// Counts for which one algorithm is taken.
+struct CountRange {
+  uint64_t first = 0;
+  uint64_t last = 0;
+};
+
 /// The call's counts, for a job of `size` ranks.
 Lengths lengths_of(const CollectiveArguments& arguments, uint32_t size) noexcept;
 

@@ -53,8 +53,8 @@ class Communicator {
   void abort() { context_->engine().abort(group_); }
 
   // ---- the driver's
-  /// The result is valid until the next call.
-  Result<const std::shared_ptr<Plan>*> plan_for(const CollectiveArguments& arguments, bool in_place);
+  /// The result is valid until the next call. range: other counts of the same call that it would be the plan for.
+  Result<const std::shared_ptr<Plan>*> plan_for(const CollectiveArguments& arguments, bool in_place, CountRange* range = nullptr);
   Bindings bindings(const CollectiveArguments& arguments) const;
   Staging::Conditions conditions(const CollectiveArguments& arguments) const noexcept {
     return {rank_, size(), deterministic_ && folds_inexactly(arguments), cpu_level_};

@@ -10,8 +10,8 @@
 #include "base/types.hpp"
 #include "comm/arguments.hpp"
 #include "comm/staging.hpp"
-#include "engine/operation.hpp"
 #include "engine/message.hpp"
+#include "engine/operation.hpp"
 #include "schedule/schedule.hpp"
 
 namespace tutti {
@@ -28,6 +28,8 @@ class CollectiveCall : public CollectiveOperation {
     communicator_ = &communicator;
     arguments_ = arguments;
   }
+  /// For a call object of one communicator alone: what the last call found serves the next one of its kind.
+  void remember_last() noexcept { remembers_ = true; }
   /// Every later run is the same call: what can be found once is kept.
   void keep_plan(bool keeps) noexcept {
     keeps_plan_ = keeps;
@@ -49,7 +51,30 @@ class CollectiveCall : public CollectiveOperation {
  private:
   friend class Request;
   CollectiveArguments arguments_;
+  /// What a call has in common with those that its plan and bindings would do for.
+  struct Kind {
+    Collective collective = Collective::barrier;
+    DType dtype = DType::u8;
+    Op op = Op::sum;
+    bool in_place = false;
+    uint32_t root = 0;
+    bool operator==(const Kind&) const = default;
+  };
+  static Kind kind_of(const CollectiveArguments& a) noexcept { return {a.collective, a.dtype, a.op, a.in_place, a.root}; }
+  /// Nothing but data and length may differ from call to call.
+  static bool is_plain(const CollectiveArguments& a) noexcept {
+    return !a.uneven && a.user_fold.function == nullptr && a.factor == 1 && a.element_bytes == size_bytes(a.dtype);
+  }
+  bool repeats_last() const noexcept {
+    return last_plan_ && kind_of(arguments_) == last_kind_ && is_plain(arguments_) && arguments_.count >= last_range_.first &&
+           arguments_.count <= last_range_.last;
+  }
+
   Staging staging_;
+  bool remembers_ = false;
+  Kind last_kind_;
+  CountRange last_range_;
+  std::shared_ptr<Plan> last_plan_;
   bool keeps_plan_ = false;     // a persistent call
   std::shared_ptr<Plan> kept_;  // its plan
   Request* owner_ = nullptr;
@@ -109,9 +134,9 @@ class Request {
   CheckedCall checked;
   MessageCall message;
   bool is_message = false;
-  bool is_checked = false;     ///< a collective with check=full
-  bool is_persistent = false;  ///< to be started again and again, until it is freed
-  bool is_active = false;      ///< a persistent one: started and not yet waited for
+  bool is_checked = false;             ///< a collective with check=full
+  bool is_persistent = false;          ///< to be started again and again, until it is freed
+  bool is_active = false;              ///< a persistent one: started and not yet waited for
   const void* communicator = nullptr;  ///< a persistent one: the communicator's handle
   std::shared_ptr<Context> context;
 

@@ -92,6 +92,12 @@ class CollectiveOperation : public Operation {
     bindings_ = bindings;
     call_ = call;
   }
+  /// The call that was bound last, with other data and another length.
+  void rebind(const void* input, void* output, uint64_t count) noexcept {
+    bindings_.input = input;
+    bindings_.output = output;
+    bindings_.lengths.count = call_.count = count;
+  }
   Status begin(CallRecord& record) override {
     record.call = call_;
     bindings_.mark = record.mark = mark_of(record.sequence, call_);

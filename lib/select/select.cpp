@@ -112,6 +112,8 @@ CostModel cost_model(Distance distance) {
   model.latency_ns = near ? 400 : 8000;
   model.ns_per_byte = near ? 0.15 : 0.5;
   model.reduce_ns_per_byte = 0.1;
+  // Each message over a network costs both ends system calls: many at once are not free.
+  model.step_ns = near ? 50 : 2500;
   return model;
 }
 

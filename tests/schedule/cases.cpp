@@ -68,7 +68,7 @@ std::vector<std::vector<uint64_t>> uneven_counts(const AlgorithmInfo& algorithm,
   if (algorithm.collective != Collective::alltoall && ranks <= kExhaustiveRanks) {
     for (uint64_t number = 0; number < static_cast<uint64_t>(std::pow(3, ranks)); ++number) {
       std::vector<uint64_t> counts;
-      for (uint64_t rest = number; counts.size() < ranks; rest /= 3) counts.push_back(std::array{0, 1, 3}[rest % 3]);
+      for (uint64_t rest = number; counts.size() < ranks; rest /= 3) counts.push_back(std::array<uint64_t, 3>{0, 1, 3}[rest % 3]);
       all.push_back(std::move(counts));
     }
   }

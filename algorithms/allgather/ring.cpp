@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "../common/parameters.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
@@ -16,7 +17,7 @@ constexpr uint64_t kMaxLaneRanks = uint64_t{1} << 15;
 
 enum : size_t { kSegmentBytes, kChannels };
 constexpr ParameterInfo kParameters[] = {
-    {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
+    segment_bytes(0),
     {"channels", 1, 1, kMaxChannels, false, "lanes that each take a share of every block; fewer on more than 2048 ranks"},
 };
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
+#include "../common/parameters.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
@@ -13,9 +14,7 @@ namespace tutti {
 namespace {
 
 enum : size_t { kSegmentBytes };
-constexpr ParameterInfo kParameters[] = {
-    {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
-};
+constexpr ParameterInfo kParameters[] = {segment_bytes(0)};
 
 Schedule build(const PlanRequest& request) {
   const uint32_t size = request.shape.size;

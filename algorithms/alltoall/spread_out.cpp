@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "../common/parameters.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 enum : size_t { kSegmentBytes, kWindow };
 constexpr ParameterInfo kParameters[] = {
-    {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
+    segment_bytes(0),
     {"window", 16, 1, 1024, false, "ranks sent to before the first receive is awaited"},
 };
 

@@ -3,8 +3,8 @@
 #include <bit>
 #include <vector>
 
+#include "../common/levels.hpp"
 #include "../registry.hpp"
-#include "../teams.hpp"
 #include "schedule/builder.hpp"
 
 /// The ranks of a team signal their leader, level by level from the inside; the outermost team has a dissemination barrier; then
@@ -13,34 +13,34 @@ namespace tutti {
 namespace {
 
 Schedule build(const PlanRequest& request) {
-  const std::vector<std::vector<uint32_t>> teams = teams_of(request.shape, request.rank, 0);
+  const std::vector<Level> levels = levels_of(request, 0);
+  const size_t outermost = last_meeting(levels);
   ScheduleBuilder plan(Collective::barrier, request);
-  if (request.shape.size == 1) return plan.take();
   const LaneBuilder lane = plan.lane();
-  const size_t outermost = request.shape.group_of.size();
-  const size_t last = teams.size() - 1;
-  for (size_t level = 0; level < last; ++level) {
-    for (size_t n = 1; n < teams[level].size(); ++n) lane.await_signal(teams[level][n]);
+  const auto leads = [&](const Level& level) { return level.team.self == level.leader; };
+  const auto followers = [&](const Level& level, const auto& visit) {
+    for (uint32_t n = 1; n < level.team.size(); ++n) visit(level.team.ranks[(level.leader + n) % level.team.size()]);
+  };
+  size_t own = 0;  // the outermost team that this rank is in; it leads those inside
+  for (; own < outermost && leads(levels[own]); ++own) {
+    followers(levels[own], [&](uint32_t rank) { lane.await_signal(rank); });
   }
-  if (last == outermost) {
-    const std::vector<uint32_t>& team = teams[last];
-    const size_t place = place_in(team, request.rank);
-    for (size_t distance = 1; distance < team.size(); distance *= 2) {
-      lane.signal(team[(place + distance) % team.size()]);
-      lane.await_signal(team[(place + team.size() - distance) % team.size()]);
-    }
+  const Team& team = levels[own].team;
+  if (own < outermost) {
+    lane.signal(team.ranks[levels[own].leader]);
+    lane.await_signal(team.ranks[levels[own].leader]);
   } else {
-    lane.signal(teams[last][0]);
-    lane.await_signal(teams[last][0]);
+    for (uint32_t distance = 1; distance < team.size(); distance *= 2) {
+      lane.signal(team.ranks[(team.self + distance) % team.size()]);
+      lane.await_signal(team.ranks[(team.self + team.size() - distance) % team.size()]);
+    }
   }
-  for (size_t level = last; level-- > 0;) {
-    for (size_t n = 1; n < teams[level].size(); ++n) lane.signal(teams[level][n]);
-  }
+  for (size_t level = own; level-- > 0;) followers(levels[level], [&](uint32_t rank) { lane.signal(rank); });
   return plan.take();
 }
 
 double cost_ns(const Shape& shape, uint64_t, const Parameters&, const CostModel& model) {
-  const std::vector<uint32_t> sizes = largest_teams(shape);
+  const std::vector<uint32_t> sizes = longest_teams(shape);
   double total = std::bit_width(sizes.back() - 1) * (model.latency_ns + 2 * model.step_ns);
   for (size_t level = 0; level + 1 < sizes.size(); ++level) {
     if (sizes[level] > 1) total += 2 * (model.latency_ns + model.step_ns * sizes[level]);

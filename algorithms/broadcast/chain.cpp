@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "../common/parameters.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
@@ -11,9 +12,7 @@ namespace tutti {
 namespace {
 
 enum : size_t { kSegmentBytes };
-constexpr ParameterInfo kParameters[] = {
-    {"segment_bytes", 64 * 1024, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
-};
+constexpr ParameterInfo kParameters[] = {segment_bytes(64 * 1024)};
 
 Schedule build(const PlanRequest& request) {
   const uint32_t size = request.shape.size;

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
+#include <optional>
 #include <vector>
 
+#include "../common/levels.hpp"
+#include "../common/parameters.hpp"
 #include "../registry.hpp"
-#include "../teams.hpp"
 #include "schedule/builder.hpp"
 
 /// A tree of trees: the data goes down a binomial tree of the outermost team, then each of its ranks passes it down one of the
@@ -13,26 +15,27 @@ namespace tutti {
 namespace {
 
 enum : size_t { kSegmentBytes };
-constexpr ParameterInfo kParameters[] = {
-    {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
-};
+constexpr ParameterInfo kParameters[] = {segment_bytes(0)};
 
 Schedule build(const PlanRequest& request) {
-  const std::vector<std::vector<uint32_t>> teams = teams_of(request.shape, request.rank, request.root);
+  const std::vector<Level> levels = levels_of(request, 0, request.root);
   ScheduleBuilder plan(Collective::broadcast, request);
   const LaneBuilder lane = plan.lane(request.parameters[kSegmentBytes]);
+  std::optional<uint32_t> parent;  // in the outermost team that this rank is in; it leads the others
   std::vector<uint32_t> children;
-  for (auto team = teams.rbegin(); team != teams.rend(); ++team) {
-    const auto size = static_cast<uint32_t>(team->size());
-    const uint32_t place = place_in(*team, request.rank);
-    const uint32_t span = place == 0 ? std::bit_ceil(size) : place & (~place + 1);
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
+    const Team& team = level->team;
+    if (team.ranks.empty()) continue;
+    const uint32_t number = (team.self + team.size() - level->leader) % team.size();
+    const auto rank_of = [&](uint32_t n) { return team.ranks[(n + level->leader) % team.size()]; };
+    const uint32_t span = number == 0 ? std::bit_ceil(team.size()) : number & (~number + 1);
     for (uint32_t bit = span / 2; bit > 0; bit /= 2) {
-      if (place + bit < size) children.push_back((*team)[place + bit]);
+      if (number + bit < team.size()) children.push_back(rank_of(number + bit));
     }
+    if (number != 0) parent = rank_of(number & (number - 1));
   }
-  const uint32_t place = place_in(teams.back(), request.rank);
-  if (place != 0) {
-    lane.forward(teams.back()[place & (place - 1)], output(), children);
+  if (parent) {
+    lane.forward(*parent, output(), children);
   } else {
     for (const uint32_t child : children) lane.send(child, output());
   }
@@ -41,7 +44,7 @@ Schedule build(const PlanRequest& request) {
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   double rounds = 0;
-  for (const uint32_t size : largest_teams(shape)) rounds += std::bit_width(size - 1);
+  for (const uint32_t size : longest_teams(shape)) rounds += std::bit_width(size - 1);
   return rounds * (model.latency_ns + 2 * model.step_ns + static_cast<double>(bytes) * model.ns_per_byte);
 }
 

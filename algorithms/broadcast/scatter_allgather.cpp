@@ -4,6 +4,7 @@
 #include <bit>
 #include <vector>
 
+#include "../common/parameters.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
@@ -14,9 +15,7 @@ namespace tutti {
 namespace {
 
 enum : size_t { kSegmentBytes };
-constexpr ParameterInfo kParameters[] = {
-    {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
-};
+constexpr ParameterInfo kParameters[] = {segment_bytes(0)};
 
 /// The numbers [n, end_below(n)) are those of the subtree of n.
 uint32_t end_below(uint32_t n, uint32_t size) { return n == 0 ? size : std::min(n + (n & (~n + 1)), size); }

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
+#include "../common/costs.hpp"
 #include "../common/parameters.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
@@ -27,12 +28,8 @@ Schedule build(const PlanRequest& request) {
   return plan.take();
 }
 
-/// The first chunk pays every hop, the others follow one behind the other.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model) {
-  const double chunk = chunk_bytes(bytes, parameters[kSegmentBytes]);
-  const double chunks = chunk > 0 ? static_cast<double>(bytes) / chunk : 1;
-  const double follow_ns = 3 * model.step_ns + chunk * (model.ns_per_byte + model.reduce_ns_per_byte);
-  return model.step_ns + (shape.size - 1.0) * (model.latency_ns + follow_ns) + (chunks - 1) * follow_ns;
+  return folding_chain_ns(shape, bytes, parameters[kSegmentBytes], model);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
+#include "../common/costs.hpp"
+#include "../common/parameters.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
@@ -8,9 +10,7 @@ namespace tutti {
 namespace {
 
 enum : size_t { kSegmentBytes };
-constexpr ParameterInfo kParameters[] = {
-    {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
-};
+constexpr ParameterInfo kParameters[] = {segment_bytes(0)};
 
 Schedule build(const PlanRequest& request) {
   const uint32_t size = request.shape.size;
@@ -29,12 +29,8 @@ Schedule build(const PlanRequest& request) {
   return plan.take();
 }
 
-/// The latencies of messages from different ranks overlap; the root handles them one by one.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
-  const double others = shape.size - 1.0;
-  return model.latency_ns + model.step_ns +
-         others * (model.step_ns + static_cast<double>(bytes) / shape.size * model.ns_per_byte);
+  return star_ns(shape, bytes, model);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "../common/costs.hpp"
+#include "../common/parameters.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
@@ -14,9 +16,7 @@ namespace tutti {
 namespace {
 
 enum : size_t { kSegmentBytes };
-constexpr ParameterInfo kParameters[] = {
-    {"segment_bytes", 0, 8, uint64_t{1} << 30, true, "length of a chunk; 0: as long as the transport allows"},
-};
+constexpr ParameterInfo kParameters[] = {segment_bytes(0)};
 
 Schedule build(const PlanRequest& request) {
   const uint32_t size = request.shape.size;
@@ -38,13 +38,8 @@ Schedule build(const PlanRequest& request) {
   return plan.take();
 }
 
-/// A round for each bit; the root handles every block, as in the linear algorithm, but has a few neighbours only.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
-  const double rounds = std::bit_width(shape.size - 1);
-  const double others = shape.size - 1.0;
-  const double block_ns = static_cast<double>(bytes) / shape.size * model.ns_per_byte;
-  return rounds * (model.latency_ns + model.step_ns + block_ns) + (others - 1) * (model.step_ns + block_ns);
+  return block_tree_ns(shape, bytes, model);
 }
 
 }  // namespace

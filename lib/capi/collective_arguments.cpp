@@ -35,22 +35,12 @@ Status check_buffers(const Buffer& a, const Buffer& b) {
                a.bytes, a.memory, b.name, b.bytes, b.memory);
 }
 
-Status take_type(tutti_dtype_t dtype, CollectiveArguments* arguments) {
-  Result<ElementType> type = find_type(dtype);
-  if (!type) return type.status();
-  arguments->dtype = type->dtype;
-  arguments->element_bytes = type->bytes;
-  return Status();
-}
-
+/// bytes: of `vectors` times so many elements.
 Status take_count(uint64_t count, uint64_t vectors, CollectiveArguments* arguments, uint64_t* bytes) {
-  const Result<uint64_t> block = checked_bytes(count, arguments->element_bytes);
-  if (!block) return block.status();
-  const Result<uint64_t> all = checked_bytes(vectors, *block);
-  if (!all) return all.status();
   arguments->count = count;
-  *bytes = *all;
-  return Status();
+  if (!__builtin_mul_overflow(count, arguments->element_bytes * vectors, bytes) && *bytes >> 63 == 0) return Status();
+  return error(TUTTI_ERR_SIZE, "{} elements of {} bytes, {} times, do not fit into 63 bits", count, arguments->element_bytes,
+               vectors);
 }
 
 /// The bytes from the first element of a buffer to the last, over all its blocks.
@@ -111,7 +101,7 @@ uint64_t place_of(uint32_t own, const uint64_t* counts, const uint64_t* displace
 struct Blocks {
   Buffer all;
   Buffer own;
-  uint64_t own_place;  ///< elements before the own block in `all`
+  uint64_t own_place = 0;  ///< elements before the own block in `all`
 };
 
 /// In place if `own` is TUTTI_IN_PLACE, or lies where the block does.
@@ -121,6 +111,43 @@ Status check_blocks(Blocks& blocks, CollectiveArguments* arguments) {
   if (!arguments->in_place) return check_buffers(blocks.all, blocks.own);
   blocks.own.memory = place;
   return check_buffer(blocks.all);
+}
+
+/// Of calls that gather or scatter blocks which are all as long as the own one.
+Status take_equal_blocks(const Communicator& communicator, uint64_t count, bool has_all, Blocks& blocks,
+                         CollectiveArguments* arguments) {
+  TUTTI_TRY(take_count(count, communicator.size(), arguments, &blocks.all.bytes));
+  blocks.own.bytes = blocks.all.bytes / communicator.size();
+  blocks.own_place = place_of(communicator.rank(), nullptr, nullptr, count);
+  return has_all ? check_blocks(blocks, arguments) : check_buffer(blocks.own);
+}
+
+/// Of those with a count for each; where a rank does not have them all, it knows its own only. own_name: of own_count.
+Status take_uneven_blocks(const Communicator& communicator, const char* own_name, uint64_t own_count, const uint64_t* counts,
+                          const uint64_t* displacements, bool has_all, Blocks& blocks, CollectiveArguments* arguments) {
+  arguments->uneven = true;
+  if (!has_all) {
+    TUTTI_TRY(take_count(own_count, 1, arguments, &blocks.own.bytes));
+    return check_buffer(blocks.own);
+  }
+  const uint32_t own = communicator.rank();
+  TUTTI_TRY(take_counts("counts", counts, displacements, communicator.size(), *arguments, &blocks.all.bytes));
+  if (blocks.own.memory != TUTTI_IN_PLACE && own_count != counts[own]) {
+    return error(TUTTI_ERR_ARGUMENT, "{} is {}, but counts[{}] of this rank {}", own_name, own_count, own, counts[own]);
+  }
+  arguments->count = counts[own];
+  arguments->counts = counts;
+  blocks.own.bytes = counts[own] * arguments->element_bytes;
+  blocks.own_place = place_of(own, counts, displacements, 0);
+  return check_blocks(blocks, arguments);
+}
+
+/// The root, and whether this rank is it.
+Status take_root(const Communicator& communicator, int root, CollectiveArguments* arguments, bool* here) {
+  TUTTI_TRY(check_rank(communicator, root, "root"));
+  arguments->root = static_cast<uint32_t>(root);
+  *here = arguments->root == communicator.rank();
+  return Status();
 }
 
 void* writable(const Buffer& buffer) { return const_cast<void*>(buffer.memory); }
@@ -138,9 +165,9 @@ Status check_allreduce(const Communicator&, const void* send, void* recv, uint64
 Status check_reduce(const Communicator& communicator, const void* send, void* recv, uint64_t count, tutti_dtype_t dtype,
                     tutti_op_t op, int root, CollectiveArguments* arguments) {
   arguments->collective = Collective::reduce;
-  TUTTI_TRY(check_rank(communicator, root, "root"));
-  arguments->root = static_cast<uint32_t>(root);
-  return check_vectors(send, recv, count, dtype, op, arguments->root == communicator.rank(), arguments);
+  bool here = false;
+  TUTTI_TRY(take_root(communicator, root, arguments, &here));
+  return check_vectors(send, recv, count, dtype, op, here, arguments);
 }
 
 Status check_scan(const Communicator&, const void* send, void* recv, uint64_t count, tutti_dtype_t dtype, tutti_op_t op,
@@ -161,8 +188,8 @@ Status check_broadcast(const Communicator& communicator, void* buffer, uint64_t 
                        CollectiveArguments* arguments) {
   arguments->collective = Collective::broadcast;
   TUTTI_TRY(take_type(dtype, arguments));
-  TUTTI_TRY(check_rank(communicator, root, "root"));
-  arguments->root = static_cast<uint32_t>(root);
+  bool here = false;
+  TUTTI_TRY(take_root(communicator, root, arguments, &here));
   uint64_t bytes = 0;
   TUTTI_TRY(take_count(count, 1, arguments, &bytes));
   arguments->output = buffer;
@@ -177,11 +204,8 @@ Status check_allgather(const Communicator& communicator, const void* send, void*
                        CollectiveArguments* arguments) {
   arguments->collective = Collective::allgather;
   TUTTI_TRY(take_type(dtype, arguments));
-  uint64_t bytes = 0;
-  TUTTI_TRY(take_count(count, communicator.size(), arguments, &bytes));
-  const uint64_t place = place_of(communicator.rank(), nullptr, nullptr, count);
-  Blocks blocks{{"recv", recv, bytes}, {"send", send, bytes / communicator.size()}, place};
-  TUTTI_TRY(check_blocks(blocks, arguments));
+  Blocks blocks{{"recv", recv, 0}, {"send", send, 0}};
+  TUTTI_TRY(take_equal_blocks(communicator, count, true, blocks, arguments));
   arguments->input = blocks.own.memory;
   arguments->output = recv;
   return Status();
@@ -190,17 +214,12 @@ Status check_allgather(const Communicator& communicator, const void* send, void*
 Status check_allgatherv(const Communicator& communicator, const void* send, void* recv, const uint64_t* counts,
                         const uint64_t* displacements, tutti_dtype_t dtype, CollectiveArguments* arguments) {
   arguments->collective = Collective::allgather;
-  arguments->uneven = true;
   TUTTI_TRY(take_type(dtype, arguments));
-  uint64_t bytes = 0;
-  TUTTI_TRY(take_counts("counts", counts, displacements, communicator.size(), *arguments, &bytes));
-  const uint32_t own = communicator.rank();
-  arguments->counts = counts;
+  if (!counts) return null_argument("counts");
+  Blocks blocks{{"recv", recv, 0}, {"send", send, 0}};
+  const uint64_t own_count = counts[communicator.rank()];
+  TUTTI_TRY(take_uneven_blocks(communicator, "counts", own_count, counts, displacements, true, blocks, arguments));
   arguments->output_places = displacements;
-  arguments->count = counts[own];
-  Blocks blocks{
-      {"recv", recv, bytes}, {"send", send, counts[own] * arguments->element_bytes}, place_of(own, counts, displacements, 0)};
-  TUTTI_TRY(check_blocks(blocks, arguments));
   arguments->input = blocks.own.memory;
   arguments->output = recv;
   return Status();
@@ -210,46 +229,26 @@ Status check_gather(const Communicator& communicator, const void* send, void* re
                     CollectiveArguments* arguments) {
   arguments->collective = Collective::gather;
   TUTTI_TRY(take_type(dtype, arguments));
-  TUTTI_TRY(check_rank(communicator, root, "root"));
-  arguments->root = static_cast<uint32_t>(root);
-  const bool at_root = arguments->root == communicator.rank();
-  uint64_t bytes = 0;
-  TUTTI_TRY(take_count(count, communicator.size(), arguments, &bytes));
-  Blocks blocks{
-      {"recv", recv, bytes}, {"send", send, bytes / communicator.size()}, place_of(communicator.rank(), nullptr, nullptr, count)};
-  TUTTI_TRY(at_root ? check_blocks(blocks, arguments) : check_buffer(blocks.own));
+  bool here = false;
+  TUTTI_TRY(take_root(communicator, root, arguments, &here));
+  Blocks blocks{{"recv", recv, 0}, {"send", send, 0}};
+  TUTTI_TRY(take_equal_blocks(communicator, count, here, blocks, arguments));
   arguments->input = blocks.own.memory;
-  arguments->output = at_root ? recv : nullptr;
+  arguments->output = here ? recv : nullptr;
   return Status();
 }
 
 Status check_gatherv(const Communicator& communicator, const void* send, uint64_t send_count, void* recv, const uint64_t* counts,
                      const uint64_t* displacements, tutti_dtype_t dtype, int root, CollectiveArguments* arguments) {
   arguments->collective = Collective::gather;
-  arguments->uneven = true;
   TUTTI_TRY(take_type(dtype, arguments));
-  TUTTI_TRY(check_rank(communicator, root, "root"));
-  arguments->root = static_cast<uint32_t>(root);
-  const uint32_t own = communicator.rank();
-  if (own != arguments->root) {
-    uint64_t bytes = 0;
-    TUTTI_TRY(take_count(send_count, 1, arguments, &bytes));
-    arguments->input = send;
-    return check_buffer({"send", send, bytes});
-  }
-  uint64_t bytes = 0;
-  TUTTI_TRY(take_counts("counts", counts, displacements, communicator.size(), *arguments, &bytes));
-  if (send != TUTTI_IN_PLACE && send_count != counts[own]) {
-    return error(TUTTI_ERR_ARGUMENT, "send_count is {}, but counts[{}] of this rank {}", send_count, own, counts[own]);
-  }
-  arguments->count = counts[own];
-  arguments->counts = counts;
-  arguments->output_places = displacements;
-  Blocks blocks{
-      {"recv", recv, bytes}, {"send", send, counts[own] * arguments->element_bytes}, place_of(own, counts, displacements, 0)};
-  TUTTI_TRY(check_blocks(blocks, arguments));
+  bool here = false;
+  TUTTI_TRY(take_root(communicator, root, arguments, &here));
+  Blocks blocks{{"recv", recv, 0}, {"send", send, 0}};
+  TUTTI_TRY(take_uneven_blocks(communicator, "send_count", send_count, counts, displacements, here, blocks, arguments));
   arguments->input = blocks.own.memory;
-  arguments->output = recv;
+  arguments->output = here ? recv : nullptr;
+  arguments->output_places = here ? displacements : nullptr;
   return Status();
 }
 
@@ -257,15 +256,11 @@ Status check_scatter(const Communicator& communicator, const void* send, void* r
                      int root, CollectiveArguments* arguments) {
   arguments->collective = Collective::scatter;
   TUTTI_TRY(take_type(dtype, arguments));
-  TUTTI_TRY(check_rank(communicator, root, "root"));
-  arguments->root = static_cast<uint32_t>(root);
-  const bool at_root = arguments->root == communicator.rank();
-  uint64_t bytes = 0;
-  TUTTI_TRY(take_count(count, communicator.size(), arguments, &bytes));
-  Blocks blocks{
-      {"send", send, bytes}, {"recv", recv, bytes / communicator.size()}, place_of(communicator.rank(), nullptr, nullptr, count)};
-  TUTTI_TRY(at_root ? check_blocks(blocks, arguments) : check_buffer(blocks.own));
-  arguments->input = at_root ? send : nullptr;
+  bool here = false;
+  TUTTI_TRY(take_root(communicator, root, arguments, &here));
+  Blocks blocks{{"send", send, 0}, {"recv", recv, 0}};
+  TUTTI_TRY(take_equal_blocks(communicator, count, here, blocks, arguments));
+  arguments->input = here ? send : nullptr;
   arguments->output = writable(blocks.own);
   return Status();
 }
@@ -273,29 +268,13 @@ Status check_scatter(const Communicator& communicator, const void* send, void* r
 Status check_scatterv(const Communicator& communicator, const void* send, const uint64_t* counts, const uint64_t* displacements,
                       void* recv, uint64_t recv_count, tutti_dtype_t dtype, int root, CollectiveArguments* arguments) {
   arguments->collective = Collective::scatter;
-  arguments->uneven = true;
   TUTTI_TRY(take_type(dtype, arguments));
-  TUTTI_TRY(check_rank(communicator, root, "root"));
-  arguments->root = static_cast<uint32_t>(root);
-  const uint32_t own = communicator.rank();
-  if (own != arguments->root) {
-    uint64_t bytes = 0;
-    TUTTI_TRY(take_count(recv_count, 1, arguments, &bytes));
-    arguments->output = recv;
-    return check_buffer({"recv", recv, bytes});
-  }
-  uint64_t bytes = 0;
-  TUTTI_TRY(take_counts("counts", counts, displacements, communicator.size(), *arguments, &bytes));
-  if (recv != TUTTI_IN_PLACE && recv_count != counts[own]) {
-    return error(TUTTI_ERR_ARGUMENT, "recv_count is {}, but counts[{}] of this rank {}", recv_count, own, counts[own]);
-  }
-  arguments->count = counts[own];
-  arguments->counts = counts;
-  arguments->input_places = displacements;
-  Blocks blocks{
-      {"send", send, bytes}, {"recv", recv, counts[own] * arguments->element_bytes}, place_of(own, counts, displacements, 0)};
-  TUTTI_TRY(check_blocks(blocks, arguments));
-  arguments->input = send;
+  bool here = false;
+  TUTTI_TRY(take_root(communicator, root, arguments, &here));
+  Blocks blocks{{"send", send, 0}, {"recv", recv, 0}};
+  TUTTI_TRY(take_uneven_blocks(communicator, "recv_count", recv_count, counts, displacements, here, blocks, arguments));
+  arguments->input = here ? send : nullptr;
+  arguments->input_places = here ? displacements : nullptr;
   arguments->output = writable(blocks.own);
   return Status();
 }
@@ -303,18 +282,9 @@ Status check_scatterv(const Communicator& communicator, const void* send, const 
 namespace {
 
 /// send holds all blocks and recv the own one; in place recv holds all.
-Status check_reduced_blocks(const void* send, void* recv, uint64_t bytes, uint64_t own_count, uint64_t own_place,
-                            CollectiveArguments* arguments) {
-  const bool in_place = send == TUTTI_IN_PLACE;
-  Blocks blocks{{in_place ? "recv" : "send", in_place ? recv : send, bytes},
-                {"recv", in_place ? TUTTI_IN_PLACE : recv, own_count * arguments->element_bytes},
-                own_place};
-  TUTTI_TRY(check_blocks(blocks, arguments));
-  // Even an empty own block does not make the call another one than its neighbours'.
-  if (blocks.own.bytes == 0) arguments->in_place = in_place;
-  arguments->input = blocks.all.memory;
-  arguments->output = writable(blocks.own);
-  return Status();
+Blocks reduced_blocks(const void* send, void* recv) {
+  if (send == TUTTI_IN_PLACE) return {{"recv", recv, 0}, {"send", TUTTI_IN_PLACE, 0}};
+  return {{"send", send, 0}, {"recv", recv, 0}};
 }
 
 }  // namespace
@@ -324,25 +294,25 @@ Status check_reduce_scatter(const Communicator& communicator, const void* send, 
   arguments->collective = Collective::reduce_scatter;
   TUTTI_TRY(take_type(dtype, arguments));
   TUTTI_TRY(take_operation(op, dtype, arguments));
-  uint64_t bytes = 0;
-  TUTTI_TRY(take_count(count, communicator.size(), arguments, &bytes));
-  const uint64_t place = place_of(communicator.rank(), nullptr, nullptr, count);
-  return check_reduced_blocks(send, recv, bytes, count, place, arguments);
+  Blocks blocks = reduced_blocks(send, recv);
+  TUTTI_TRY(take_equal_blocks(communicator, count, true, blocks, arguments));
+  arguments->input = blocks.all.memory;
+  arguments->output = writable(blocks.own);
+  return Status();
 }
 
 Status check_reduce_scatterv(const Communicator& communicator, const void* send, void* recv, const uint64_t* counts,
                              tutti_dtype_t dtype, tutti_op_t op, CollectiveArguments* arguments) {
   arguments->collective = Collective::reduce_scatter;
-  arguments->uneven = true;
   TUTTI_TRY(take_type(dtype, arguments));
   TUTTI_TRY(take_operation(op, dtype, arguments));
-  uint64_t bytes = 0;
-  TUTTI_TRY(take_counts("counts", counts, nullptr, communicator.size(), *arguments, &bytes));
-  const uint32_t own = communicator.rank();
-  arguments->counts = counts;
-  arguments->count = counts[own];
-  const uint64_t place = place_of(own, counts, nullptr, 0);
-  return check_reduced_blocks(send, recv, bytes, counts[own], place, arguments);
+  if (!counts) return null_argument("counts");
+  Blocks blocks = reduced_blocks(send, recv);
+  const uint64_t own_count = counts[communicator.rank()];
+  TUTTI_TRY(take_uneven_blocks(communicator, "counts", own_count, counts, nullptr, true, blocks, arguments));
+  arguments->input = blocks.all.memory;
+  arguments->output = writable(blocks.own);
+  return Status();
 }
 
 Status check_alltoall(const Communicator& communicator, const void* send, void* recv, uint64_t count, tutti_dtype_t dtype,

@@ -23,6 +23,9 @@ struct UserOp {
   double factor;
 };
 
+bool is_known(tutti_dtype_t dtype) { return static_cast<uint32_t>(dtype) < kDTypeCount; }
+bool is_known_op(tutti_op_t op) { return static_cast<uint32_t>(op) < kOpCount; }
+
 template <class Object>
 Result<int32_t> keep(HandleKind kind, const Object& object, const char* what) {
   auto kept = std::make_unique<Object>(object);
@@ -58,7 +61,25 @@ Result<ElementType> find_type(tutti_dtype_t dtype) {
   return ElementType{DType::byte, type->bytes};
 }
 
+Status take_type(tutti_dtype_t dtype, CollectiveArguments* arguments) {
+  // The usual case, in few instructions.
+  if (is_known(dtype)) {
+    arguments->dtype = static_cast<DType>(dtype);
+    arguments->element_bytes = static_cast<uint32_t>(size_bytes(arguments->dtype));
+    return Status();
+  }
+  const Result<ElementType> type = find_type(dtype);
+  if (!type) return type.status();
+  arguments->dtype = type->dtype;
+  arguments->element_bytes = type->bytes;
+  return Status();
+}
+
 Status take_operation(tutti_op_t op, tutti_dtype_t dtype, CollectiveArguments* arguments) {
+  if (is_known(dtype) && is_known_op(op) && defined(static_cast<DType>(dtype), static_cast<Op>(op))) {
+    arguments->op = static_cast<Op>(op);
+    return Status();
+  }
   const bool own_type = dtype >= HandleTable::kFirstShortForm;
   if (op < HandleTable::kFirstShortForm) {
     const Result<Op> known = to_op(op);

@@ -16,7 +16,10 @@ struct ElementType {
 };
 Result<ElementType> find_type(tutti_dtype_t dtype);
 
-/// Sets what the operation says of a call, or refuses it for this type. arguments: dtype and element_bytes are set.
+/// Sets dtype and element_bytes of a call.
+Status take_type(tutti_dtype_t dtype, CollectiveArguments* arguments);
+
+/// Sets what the operation says of a call, or refuses it for this type. After take_type.
 Status take_operation(tutti_op_t op, tutti_dtype_t dtype, CollectiveArguments* arguments);
 
 }  // namespace tutti

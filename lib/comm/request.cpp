@@ -15,7 +15,7 @@ CallSignature signature_of(const CollectiveArguments& arguments, const Plan& pla
   call.choice = plan.choice();
   call.collective = arguments.collective;
   call.dtype = arguments.dtype;
-  call.op = arguments.op;
+  call.op = arguments.user_fold.function == nullptr ? arguments.op : CallSignature::kUserOp;
   if (arguments.in_place) call.flags |= CallSignature::kInPlace;
   if (arguments.uneven && hides_counts(arguments.collective)) {
     call.flags |= CallSignature::kCountIsOwn;
@@ -58,7 +58,7 @@ Status CollectiveCall::begin(CallRecord& record) {
   Bindings bindings = communicator_->bindings(arguments_);
   if (arguments_.input_places != nullptr || arguments_.output_places != nullptr) {
     drop_plain_places(bindings);
-    if (!staged && Staging::is_needed(arguments_, bindings, ***plan)) {
+    if (!staged && Staging::must_join(bindings, ***plan)) {
       staged = true;
       if (arguments_.in_place) plan = communicator_->plan_for(arguments_, false);
       if (!plan) return plan.status();

@@ -27,7 +27,7 @@ bool Staging::is_needed(const CollectiveArguments& arguments, const Conditions& 
   return in_place_alltoall || arguments.factor != 1 || widens(arguments, conditions);
 }
 
-bool Staging::is_needed(const CollectiveArguments&, const Bindings& bindings, const Plan& plan) noexcept {
+bool Staging::must_join(const Bindings& bindings, const Plan& plan) noexcept {
   return (!bindings.input_places.empty() && plan.joins_blocks(BufferId::input)) ||
          (!bindings.output_places.empty() && plan.joins_blocks(BufferId::output));
 }
@@ -93,7 +93,8 @@ void Staging::before(const CollectiveArguments& arguments, const Conditions& con
     arguments_.counts = arguments_.received_counts;
     bindings.lengths.counts = bindings.lengths.received_counts;
   }
-  if (input.window != kNothing) {
+  const bool as_it_is = !widens_ && arguments.factor == 1 && input.places == nullptr && !arguments.in_place;
+  if (input.window != kNothing && !as_it_is) {
     gather_input(input);
     bindings.input = input_.data();
     bindings.input_places = {};

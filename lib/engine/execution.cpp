@@ -17,7 +17,7 @@ Status Execution::start(Plan& plan, const Bindings& bindings) {
   // Buffers are written through output and scratch only; a program never names input as a destination (the verifier proves it).
   buffers_[0] = from_origin(BufferId::input, const_cast<void*>(bindings.input));
   buffers_[1] = from_origin(BufferId::output, bindings.output);
-  for (size_t n = 0; n < plan.scratch_.size(); ++n) {
+  for (size_t n = 0; plan.has_scratch_ && n < plan.scratch_.size(); ++n) {
     const size_t buffer = static_cast<size_t>(BufferId::scratch) + n;
     buffers_[buffer] = from_origin(static_cast<BufferId>(buffer), plan.scratch_[n].data());
   }
@@ -34,13 +34,15 @@ Status Execution::start(Plan& plan, const Bindings& bindings) {
   return Status();
 }
 
-/// Where element 0 of the vector would lie, given where the buffer's first one does. A number, since it may be no object's address.
+/// Where element 0 of the vector would lie, given where the buffer's first one does. A number, since it may be no object's
+/// address.
 uintptr_t Execution::from_origin(BufferId buffer, const void* memory) const noexcept {
   const ProgramWindow& held = plan_->program_.windows[static_cast<size_t>(buffer)];
-  if (held.division == ProgramOperand::kNoData) return 0;
-  const bool placed = buffer <= BufferId::output && plan_->bounds_[held.division].places[static_cast<size_t>(buffer)] != nullptr;
-  const uint64_t origin = placed ? 0 : plan_->bound(held.division, held.first);
-  return reinterpret_cast<uintptr_t>(memory) - origin * bindings_.element_bytes;
+  const auto address = reinterpret_cast<uintptr_t>(memory);
+  // Also where there is no such buffer, and where its blocks have places of their own: these are counted from its first byte.
+  if (held.first == 0) return address;
+  if (buffer <= BufferId::output && plan_->bounds_[held.division].places[static_cast<size_t>(buffer)] != nullptr) return address;
+  return address - plan_->bound(held.division, held.first) * bindings_.element_bytes;
 }
 
 Execution::Outcome Execution::advance(bool& moved) {
@@ -77,8 +79,7 @@ bool Execution::advance_lane(uint32_t lane_index, bool& moved) {
       ++state.step;
     }
     ++state.iteration;
-    while (state.first_live < lane.step_count &&
-           state.iteration >= state.iterations + steps[state.first_live].lag)
+    while (state.first_live < lane.step_count && state.iteration >= state.iterations + steps[state.first_live].lag)
       ++state.first_live;
     state.step = state.first_live;
   }
@@ -110,11 +111,14 @@ std::byte* Execution::memory(const ProgramOperand& operand, uint64_t segment, ui
 
 Execution::StepResult Execution::run_step(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk) {
   switch (step.verb) {
-    case Verb::fold: return fold(step, lane, chunk);
+    case Verb::fold:
+      return fold(step, lane, chunk);
     case Verb::post_send:
-    case Verb::post_recv: return post(step, lane, chunk);
+    case Verb::post_recv:
+      return post(step, lane, chunk);
     case Verb::await_sent:
-    case Verb::await_received: return await(step, chunk);
+    case Verb::await_received:
+      return await(step, chunk);
   }
   return fail(error(TUTTI_ERR_INTERNAL, "program of rank {} has an unknown verb", plan_->program_.rank));
 }
@@ -179,7 +183,8 @@ Execution::StepResult Execution::fold(const ProgramStep& step, const ProgramLane
     if (step.source_count == 1 && divisor <= 1)
       copy_bytes(destinations, step.destination_count, places[0], bytes);
     else
-      bindings_.fold({destinations, places, step.destination_count, step.source_count, elements, divisor, bindings_.fold_context});
+      bindings_.fold(
+          {destinations, places, step.destination_count, step.source_count, elements, divisor, bindings_.fold_context});
   }
   return publish(step, bytes);
 }

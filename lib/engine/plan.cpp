@@ -46,6 +46,9 @@ Result<std::unique_ptr<Plan>> Plan::create(Program program, ChannelSet& channels
   }
   for (const PendingRing& ring : p.pendings) plan->tickets_.emplace_back(ring.depth);
   plan->bounds_.resize(p.divisions.size());
+  for (size_t n = static_cast<size_t>(BufferId::scratch); n < kBufferCount; ++n) {
+    plan->has_scratch_ = plan->has_scratch_ || p.windows[n].division != ProgramOperand::kNoData;
+  }
   plan->build_tables();
   return plan;
 }
@@ -57,12 +60,10 @@ void Plan::build_tables() {
     for (uint32_t i = 0; i < lane.step_count; ++i) {
       const ProgramStep& step = program_.steps[lane.first_step + i];
       table.lag_from[i] = step.lag;
-      const uint32_t operand_count =
-          step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
+      const uint32_t operand_count = step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
       for (uint32_t o = 0; o < operand_count; ++o) note_extent(table, program_.operands[step.first_operand + o]);
     }
-    for (uint32_t i = lane.step_count; i-- > 1;)
-      table.lag_from[i - 1] = std::min(table.lag_from[i - 1], table.lag_from[i]);
+    for (uint32_t i = lane.step_count; i-- > 1;) table.lag_from[i - 1] = std::min(table.lag_from[i - 1], table.lag_from[i]);
     lanes_.push_back(std::move(table));
   }
 }
@@ -92,10 +93,14 @@ void Plan::bind(const Bindings& bindings) {
   by_table_ = false;
   placed_ = !bindings.input_places.empty() || !bindings.output_places.empty();
   for (size_t n = 0; n < bounds_.size(); ++n) bind_division(n, bindings);
+  if (has_scratch_) bind_scratch(bindings.element_bytes);
+}
+
+void Plan::bind_scratch(uint64_t element_bytes) {
   for (size_t n = 0; n < scratch_.size(); ++n) {
     const ProgramWindow& held = program_.windows[static_cast<size_t>(BufferId::scratch) + n];
     if (held.division == ProgramOperand::kNoData) continue;
-    const uint64_t bytes = (bound(held.division, held.last) - bound(held.division, held.first)) * bindings.element_bytes;
+    const uint64_t bytes = (bound(held.division, held.last) - bound(held.division, held.first)) * element_bytes;
     if (scratch_[n].size() < bytes) scratch_[n].resize(bytes);
   }
 }

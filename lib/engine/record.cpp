@@ -37,7 +37,8 @@ std::string text(const CallSignature& call, uint64_t sequence) {
   std::string result(name(call.collective));
   if (has_data(call.collective)) {
     result += fmt::format(" of {} {}", call.count, known(call.dtype) ? c_name(call.dtype) : "elements of unknown type");
-    if (reduces(call.collective)) result += fmt::format(", {}", known(call.op) ? name(call.op) : "unknown operation");
+    const std::string_view other = call.op == CallSignature::kUserOp ? "an operation of the caller's" : "unknown operation";
+    if (reduces(call.collective)) result += fmt::format(", {}", known(call.op) ? name(call.op) : other);
     const bool to_root = call.collective == Collective::reduce || call.collective == Collective::gather;
     if (has_root(call.collective)) result += fmt::format(" {} root {}", to_root ? "to" : "from", call.root);
   }

@@ -526,6 +526,50 @@ TEST_CASE("4096 calls in flight are waited for in any order") {
   CHECK(complaints == "");
 }
 
+TEST_CASE("what a failed call would have brought to its buffer is forgotten, also by the request that is used again") {
+  std::vector<uint16_t> never(2, 0x1234);
+  const std::string complaints = run_ranks(2, {{"deterministic", "on"}}, [&](tutti_comm_t comm, int rank, Complaints& c) {
+    tutti_comm_t child = nullptr;
+    c.expect_status(tutti_comm_split(comm, 0, rank, &child), TUTTI_OK, "split");
+    c.expect_status(tutti_barrier(comm), TUTTI_OK, "the split is over everywhere");
+    if (rank == 0) {
+      // Travels as f32 and would be rounded into place in the end; but nobody joins.
+      const std::vector<uint16_t> ones(2, 0x3f80);
+      tutti_request_t request = nullptr;
+      c.expect_status(tutti_iallreduce(child, ones.data(), never.data(), 2, TUTTI_BFLOAT16, TUTTI_SUM, &request), TUTTI_OK,
+                      "start");
+      c.expect_status(tutti_comm_abort(child), TUTTI_OK, "abort");
+      c.expect_status(tutti_wait(&request), TUTTI_ERR_ABORTED, "wait");
+    }
+    int32_t one = 1;
+    tutti_request_t request = nullptr;
+    c.expect_status(tutti_iallreduce(comm, TUTTI_IN_PLACE, &one, 1, TUTTI_INT32, TUTTI_SUM, &request), TUTTI_OK, "start");
+    c.expect_status(tutti_wait(&request), TUTTI_OK, "wait");
+    c.expect(one == 2, "sum");
+    c.expect_status(tutti_comm_destroy(child), TUTTI_OK, "destroy");
+  });
+  CHECK(complaints == "");
+  CHECK(never == std::vector<uint16_t>(2, 0x1234));
+}
+
+TEST_CASE("blocks: counts and roots that cannot be are refused before anything is sent") {
+  const std::string complaints = run_ranks(2, {}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    int32_t data[8] = {};
+    int32_t own = 0;
+    const uint64_t counts[] = {1, 1};
+    const uint64_t huge[] = {uint64_t{1} << 62, uint64_t{1} << 62};
+    c.expect_status(tutti_allgatherv(comm, &own, data, nullptr, nullptr, TUTTI_INT32), TUTTI_ERR_ARGUMENT, "no counts");
+    c.expect_status(tutti_allgatherv(comm, &own, data, huge, nullptr, TUTTI_INT32), TUTTI_ERR_SIZE, "huge counts");
+    c.expect_status(tutti_gatherv(comm, &own, 3, data, counts, nullptr, TUTTI_INT32, rank), TUTTI_ERR_ARGUMENT, "another count");
+    c.expect_status(tutti_gather(comm, &own, data, 1, TUTTI_INT32, 2), TUTTI_ERR_RANK, "root 2 of 2");
+    c.expect_status(tutti_alltoall(comm, data, data + 1, 2, TUTTI_INT32), TUTTI_ERR_ARGUMENT, "overlap");
+    c.expect_status(tutti_scan(comm, TUTTI_IN_PLACE, data, 1, TUTTI_INT32, TUTTI_AVG), TUTTI_ERR_OP, "average of a scan");
+    c.expect_status(tutti_reduce_local(data, data + 4, 2, TUTTI_INT32, TUTTI_AVG), TUTTI_ERR_OP, "average here");
+    c.expect_status(tutti_barrier(comm), TUTTI_OK, "the communicator works");
+  });
+  CHECK(complaints == "");
+}
+
 namespace {
 
 /// Sums whose last bits depend on the order; the same values for a rank, wherever it runs.

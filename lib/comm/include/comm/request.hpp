@@ -27,6 +27,7 @@ class CollectiveCall : public CollectiveOperation {
     reset(deadline);
     communicator_ = &communicator;
     arguments_ = arguments;
+    staging_.drop();
   }
   /// For a call object of one communicator alone: what the last call found serves the next one of its kind.
   void remember_last() noexcept { remembers_ = true; }

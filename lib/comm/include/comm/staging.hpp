@@ -29,13 +29,14 @@ class Staging {
   /// is not in place.
   static bool is_needed(const CollectiveArguments& arguments, const Conditions& conditions) noexcept;
   /// Whether blocks have to be brought together for this plan.
-  static bool is_needed(const CollectiveArguments& arguments, const Bindings& bindings, const Plan& plan) noexcept;
+  static bool must_join(const Bindings& bindings, const Plan& plan) noexcept;
 
   /// Fills the memory and binds it in place of the caller's.
   void before(const CollectiveArguments& arguments, const Conditions& conditions, Bindings& bindings);
   /// Brings the results to the caller's buffers, if before() was called.
   void after() noexcept;
   bool active() const noexcept { return active_; }
+  /// What before() prepared is not wanted any more: its call has failed.
   void drop() noexcept { active_ = false; }
 
  private:

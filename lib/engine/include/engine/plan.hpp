@@ -59,8 +59,8 @@ struct Bindings {
   std::span<const uint64_t> input_places;   ///< element at which each block of the input begins; empty: one after another
   std::span<const uint64_t> output_places;  ///< likewise
   uint32_t element_bytes = 1;
-  uint32_t mark = 0;  ///< goes with every message and is expected with every message: equal where calls are the same
-  FoldFunction fold = nullptr;         ///< may be null when the program folds nothing
+  uint32_t mark = 0;            ///< goes with every message and is expected with every message: equal where calls are the same
+  FoldFunction fold = nullptr;  ///< may be null when the program folds nothing
   const void* fold_context = nullptr;  ///< handed to `fold`: an operation that the caller defined
   uint64_t divisor = 1;                ///< applied by finalizing steps
 };
@@ -114,6 +114,7 @@ class Plan {
   void build_tables();
   void note_extent(LaneTable& table, const ProgramOperand& operand);
   void bind(const Bindings& bindings);
+  void bind_scratch(uint64_t element_bytes);
   void bind_division(size_t index, const Bindings& bindings);
   uint64_t longest(const LaneTable& table) const noexcept;
   uint64_t bound(uint16_t division, uint32_t index) const noexcept {
@@ -130,6 +131,7 @@ class Plan {
   std::vector<uint64_t> stage_segment_bytes_;
   std::vector<std::vector<Ticket>> tickets_;
   std::array<std::vector<std::byte>, 3> scratch_;
+  bool has_scratch_ = false;
   std::vector<Bounds> bounds_;  // by division, for the running call
   bool by_table_ = false;       // of the running call: some bounds are tables
   bool placed_ = false;         // likewise: a buffer of the caller's is not in one piece

@@ -16,8 +16,9 @@ namespace tutti {
 /// What a collective call asks for, as far as the ranks' calls have to go together. What a collective does not have (the
 /// operation of a broadcast, the root of a barrier) keeps its default.
 struct CallSignature {
-  static constexpr uint8_t kInPlace = 1;     ///< of this rank alone
-  static constexpr uint8_t kCountIsOwn = 2;  ///< each rank has a count of its own in this collective
+  static constexpr uint8_t kInPlace = 1;                     ///< of this rank alone
+  static constexpr uint8_t kCountIsOwn = 2;                  ///< each rank has a count of its own in this collective
+  static constexpr Op kUserOp = static_cast<Op>(UINT8_MAX);  ///< one of the caller's, whichever
   uint64_t count = 0;
   uint32_t root = 0;
   uint32_t choice = 0;  ///< hash of the algorithm and its parameters

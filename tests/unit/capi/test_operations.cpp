@@ -79,6 +79,22 @@ TEST_CASE("the caller's operations keep the order of ranks where they do not com
   }
 }
 
+TEST_CASE("a sum on one rank and an operation of the caller's on another do not go together, and both are named") {
+  std::atomic<int> calls{0};
+  const std::string complaints = run_ranks(2, {}, [&](tutti_comm_t comm, int rank, Complaints& c) {
+    tutti_op_t op = 0;
+    c.expect_status(tutti_op_create(compose, 1, &calls, &op), TUTTI_OK, "op");
+    uint64_t value = 1;
+    const tutti_op_t own = rank == 0 ? TUTTI_SUM : op;
+    c.expect_status(tutti_allreduce(comm, TUTTI_IN_PLACE, &value, 1, TUTTI_UINT64, own), TUTTI_ERR_MISMATCH, "allreduce");
+    const std::string told = tutti_last_error();
+    c.expect(told.find("different operations") != std::string::npos, told);
+    c.expect(told.find("an operation of the caller's") != std::string::npos, told);
+    c.expect_status(tutti_op_destroy(op), TUTTI_OK, "op_destroy");
+  });
+  CHECK(complaints == "");
+}
+
 TEST_CASE("scaled sums multiply each rank's contribution by its own factor") {
   const std::string complaints = run_ranks(3, {}, [&](tutti_comm_t comm, int rank, Complaints& c) {
     tutti_op_t op = 0;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -16,37 +15,20 @@
 namespace tutti_perf {
 namespace {
 
-/// At most seven characters, as nccl-tests: more digits for small numbers.
-std::string number(double value) {
-  if (value < 100) return fmt::format("{:.2f}", value);
-  if (value < 100000) return fmt::format("{:.1f}", value);
-  return fmt::format("{:.0f}", value);
-}
-
-std::string_view dtype_text(const Row& row) {
-  return row.collective == Collective::barrier ? std::string_view("none") : info(row.dtype).name;
-}
-std::string_view op_text(const Row& row) {
-  return row.collective == Collective::allreduce ? op_name(row.op) : std::string_view("none");
-}
-int64_t root_number(const Row& row) { return row.collective == Collective::broadcast ? int64_t{row.root} : -1; }
-
-std::string wrong_text(const Options& options, const Timing& timing) {
-  return options.check_runs == 0 ? "N/A" : fmt::format("{}", timing.wrong);
-}
-
-std::string timing_columns(const Options& options, uint32_t rank_count, const Row& row, const Timing& timing) {
-  const double bandwidth = algorithm_bandwidth(row.bytes, timing.mean_us);
-  return fmt::format("  {:>8} {:>7} {:>7} {:>6}", number(timing.mean_us), fmt::format("{:.2f}", bandwidth),
-                     fmt::format("{:.2f}", bandwidth * bus_factor(row.collective, rank_count)), wrong_text(options, timing));
-}
-
 nlohmann::ordered_json timing_json(const Options& options, uint32_t rank_count, const Row& row, const Timing& timing) {
-  const double bandwidth = algorithm_bandwidth(row.bytes, timing.mean_us);
+  const double bandwidth = bandwidth_of(options, row, timing);
   nlohmann::ordered_json json = {
       {"time_us", timing.mean_us},   {"p50_us", timing.p50_us},
       {"p99_us", timing.p99_us},     {"iterations", timing.iterations},
       {"algbw_gb_per_s", bandwidth}, {"busbw_gb_per_s", bandwidth * bus_factor(row.collective, rank_count)}};
+  if (row.collective == Collective::message_rate && timing.mean_us > 0) {
+    json["messages_per_s"] = 1e6 / timing.mean_us * options.parallel;
+  }
+  if (options.overlap) {
+    json["compute_us"] = timing.compute_us;
+    json["overall_us"] = timing.overall_us;
+    json["overlap_percent"] = timing.overlap_percent;
+  }
   json["wrong"] = nullptr;
   if (options.check_runs != 0) json["wrong"] = timing.wrong;
   return json;
@@ -58,8 +40,12 @@ nlohmann::ordered_json row_json(const Options& options, uint32_t rank_count, con
   json["op"] = nullptr;
   json["root"] = nullptr;
   if (row.collective != Collective::barrier) json["dtype"] = info(row.dtype).name;
-  if (row.collective == Collective::allreduce) json["op"] = op_name(row.op);
-  if (row.collective == Collective::broadcast) json["root"] = row.root;
+  if (traits(row.collective).reduces) json["op"] = op_name(row.op);
+  if (row.rotate) {
+    json["root"] = "rotate";
+  } else if (traits(row.collective).rooted) {
+    json["root"] = row.root;
+  }
   if (options.model != nullptr) {
     json["tensors"] = row.tensor_count;
     json["whole_model"] = row.whole_model;
@@ -72,16 +58,16 @@ nlohmann::ordered_json row_json(const Options& options, uint32_t rank_count, con
 
 void write_text(std::FILE* file, const std::string& text) { std::fwrite(text.data(), 1, text.size(), file); }
 
-double average_of(uint32_t rank_count, const std::vector<Row>& rows) {
+double average_of(const Options& options, uint32_t rank_count, const std::vector<Row>& rows) {
   double sum = 0;
   size_t timings = 0;
   for (const Row& row : rows) {
     if (row.bytes == 0) continue;
     const double factor = bus_factor(row.collective, rank_count);
-    sum += factor * algorithm_bandwidth(row.bytes, row.out_of_place.mean_us);
+    sum += factor * bandwidth_of(options, row, row.out_of_place);
     ++timings;
     if (!row.has_in_place) continue;
-    sum += factor * algorithm_bandwidth(row.bytes, row.in_place.mean_us);
+    sum += factor * bandwidth_of(options, row, row.in_place);
     ++timings;
   }
   return timings == 0 ? 0 : sum / static_cast<double>(timings);
@@ -95,65 +81,6 @@ uint64_t wrong_in(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::string table_header(const Options& options, Collective collective) {
-  const std::string_view tensors = options.model != nullptr ? "  tensors" : "";
-  const std::string_view blank = options.model != nullptr ? "         " : "";
-  const auto line = [](std::string_view first, std::string_view more, std::array<std::string_view, 4> group,
-                       std::string_view unit, std::array<std::string_view, 4> columns) {
-    const std::string timing = fmt::format("  {:>8} {:>7} {:>7} {:>6}", group[0], group[1], group[2], group[3]);
-    const bool latency = !unit.empty();
-    const std::string percentiles = fmt::format("  {:>8} {:>8}", latency ? unit : "p50", latency ? unit : "p99");
-    return fmt::format("#{:>12} {:>12} {:>9} {:>6} {:>6}{}{}{}{}{}\n", first, columns[0], columns[1], columns[2], columns[3],
-                       more, timing, timing, percentiles, percentiles);
-  };
-  std::string text = fmt::format("# {:48}{}  {:^31}  {:^31}  {:^17}  {:^17}\n", name(collective), blank, "out-of-place",
-                                 "in-place", "out-of-place", "in-place");
-  text += line("size", tensors, {"time", "algbw", "busbw", "#wrong"}, "", {"count", "type", "redop", "root"});
-  text += line("(B)", blank, {"(us)", "(GB/s)", "(GB/s)", ""}, "(us)", {"(elements)", "", "", ""});
-  return text;
-}
-
-std::string table_row(const Options& options, uint32_t rank_count, const Row& row) {
-  std::string text =
-      fmt::format(" {:>12} {:>12} {:>9} {:>6} {:>6}", row.bytes, row.count, dtype_text(row), op_text(row), root_number(row));
-  if (options.model != nullptr) {
-    text +=
-        fmt::format("  {:>7}", row.whole_model ? fmt::format("all {}", row.tensor_count) : fmt::format("{}", row.tensor_count));
-  }
-  text += timing_columns(options, rank_count, row, row.out_of_place);
-  if (row.has_in_place) {
-    text += timing_columns(options, rank_count, row, row.in_place);
-  } else {
-    text += fmt::format("  {:>8} {:>7} {:>7} {:>6}", "N/A", "N/A", "N/A", "N/A");
-  }
-  text += fmt::format("  {:>8} {:>8}", number(row.out_of_place.p50_us), number(row.out_of_place.p99_us));
-  if (row.has_in_place) {
-    text += fmt::format("  {:>8} {:>8}", number(row.in_place.p50_us), number(row.in_place.p99_us));
-  } else {
-    text += fmt::format("  {:>8} {:>8}", "N/A", "N/A");
-  }
-  return text + "\n";
-}
-
-std::string csv_header() {
-  return "collective,bytes,count,dtype,op,root,tensors,variant,iterations,time_us,p50_us,p99_us,algbw_gb_per_s,"
-         "busbw_gb_per_s,wrong\n";
-}
-
-std::string csv_row(const Options& options, uint32_t rank_count, const Row& row) {
-  const auto line = [&](std::string_view variant, const Timing& timing) {
-    const double bandwidth = algorithm_bandwidth(row.bytes, timing.mean_us);
-    return fmt::format("{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.6f},{:.6f},{}\n", name(row.collective), row.bytes,
-                       row.count, dtype_text(row), op_text(row), root_number(row), row.tensor_count, variant, timing.iterations,
-                       timing.mean_us, timing.p50_us, timing.p99_us, bandwidth,
-                       bandwidth * bus_factor(row.collective, rank_count),
-                       options.check_runs == 0 ? "" : fmt::format("{}", timing.wrong));
-  };
-  std::string text = line("out_of_place", row.out_of_place);
-  if (row.has_in_place) text += line("in_place", row.in_place);
-  return text;
-}
-
 std::string json_document(const Options& options, const Environment& environment, const std::vector<Row>& rows,
                           const std::vector<std::string>& notes) {
   nlohmann::ordered_json json = {{"format", "tutti-perf 1"},
@@ -164,13 +91,18 @@ std::string json_document(const Options& options, const Environment& environment
                                  {"transports", environment.transports}};
   for (const auto& [collective, algorithm] : environment.algorithms) json["algorithms"][collective] = algorithm;
   if (options.model != nullptr) json["sizes_from"] = options.model->name;
+  json["mode"] = name(options.mode);
+  json["counts"] = text_of(options.counts);
+  json["parallel"] = options.parallel;
+  json["communicators"] = options.communicators;
+  if (options.outstanding != 0) json["outstanding"] = options.outstanding;
   json["check_runs"] = options.check_runs;
   if (!notes.empty()) json["notes"] = notes;
   json["rows"] = nlohmann::ordered_json::array();
   for (const Row& row : rows) json["rows"].push_back(row_json(options, environment.rank_count, row));
   json["wrong"] = nullptr;
   if (options.check_runs != 0) json["wrong"] = wrong_in(rows);
-  json["average_busbw_gb_per_s"] = average_of(environment.rank_count, rows);
+  json["average_busbw_gb_per_s"] = average_of(options, environment.rank_count, rows);
   for (const auto& [counter, value] : environment.counters) json["counters"][counter] = value;
   return json.dump(2) + "\n";
 }
@@ -214,6 +146,7 @@ void Report::begin() {
   for (const auto& [collective, algorithm] : environment_.algorithms) {
     text += fmt::format("# algorithm of {}: {}\n", collective, algorithm);
   }
+  text += calls_text(options_);
   const std::string iterations = options_.iterations == 0 ? "auto" : fmt::format("{}", options_.iterations);
   text += fmt::format("# {} iterations after {} to warm up; {}\n#\n", iterations, options_.warm_up,
                       options_.check_runs == 0 ? "results are not checked"
@@ -223,15 +156,26 @@ void Report::begin() {
 }
 
 void Report::row(const Row& row) {
+  const bool first = rows_.empty() || rows_.back().collective != row.collective;
+  if (first) sum_up();
   rows_.push_back(row);
   if (csv_.file != nullptr) write_text(csv_.file, csv_row(options_, environment_.rank_count, row));
-  if (table_.file == nullptr) return;
+  if (table_.file == nullptr || options_.summary) return;
   clear_progress();
-  if (rows_.size() == 1 || rows_[rows_.size() - 2].collective != row.collective) {
-    write_text(table_.file, table_header(options_, row.collective));
-  }
+  if (first) write_text(table_.file, table_header(options_, row.collective));
   write_text(table_.file, table_row(options_, environment_.rank_count, row));
   std::fflush(table_.file);
+}
+
+/// The line of the collective whose rows came last.
+void Report::sum_up() {
+  if (table_.file == nullptr || !options_.summary || summed_up_ == rows_.size()) return;
+  clear_progress();
+  if (summed_up_ == 0) write_text(table_.file, summary_header());
+  const std::vector<Row> rows(rows_.begin() + static_cast<ptrdiff_t>(summed_up_), rows_.end());
+  write_text(table_.file, summary_row(options_, environment_.rank_count, rows));
+  std::fflush(table_.file);
+  summed_up_ = rows_.size();
 }
 
 void Report::progress(const std::string& what) {
@@ -252,6 +196,7 @@ void Report::note(const std::string& line) {
 }
 
 void Report::end(std::vector<std::pair<std::string, uint64_t>> counters) {
+  sum_up();
   clear_progress();
   environment_.counters = std::move(counters);
   if (table_.file != nullptr) {
@@ -260,7 +205,7 @@ void Report::end(std::vector<std::pair<std::string, uint64_t>> counters) {
       const uint64_t wrong = wrong_in(rows_);
       text += fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
     }
-    text += fmt::format("# Avg bus bandwidth    : {:.4f} GB/s\n", average_of(environment_.rank_count, rows_));
+    text += fmt::format("# Avg bus bandwidth    : {:.4f} GB/s\n", average_of(options_, environment_.rank_count, rows_));
     for (const auto& [counter, value] : environment_.counters) text += fmt::format("# {:<32} {}\n", counter, value);
     write_text(table_.file, text);
   }

@@ -48,6 +48,7 @@ class Report {
   static Output open(const std::string& path);
   void finish(Output& output);
   void clear_progress();
+  void sum_up();
 
   const Options& options_;
   Environment environment_;
@@ -55,6 +56,7 @@ class Report {
   Output csv_;
   Output json_;
   std::vector<Row> rows_;
+  size_t summed_up_ = 0;  // rows that a line of the summary has
   std::vector<std::string> notes_;
   bool show_progress_ = false;
   bool progress_shown_ = false;
@@ -63,9 +65,17 @@ class Report {
 /// The parts that make text, for the tests.
 std::string table_header(const Options& options, Collective collective);
 std::string table_row(const Options& options, uint32_t rank_count, const Row& row);
+/// One line for all rows of a collective.
+std::string summary_header();
+std::string summary_row(const Options& options, uint32_t rank_count, const std::vector<Row>& rows);
+/// What is special about the calls, a line; "" if nothing is.
+std::string calls_text(const Options& options);
 std::string csv_header();
 std::string csv_row(const Options& options, uint32_t rank_count, const Row& row);
 std::string json_document(const Options& options, const Environment& environment, const std::vector<Row>& rows,
                           const std::vector<std::string>& notes);
+
+/// algbw: of all threads together.
+double bandwidth_of(const Options& options, const Row& row, const Timing& timing);
 
 }  // namespace tutti_perf

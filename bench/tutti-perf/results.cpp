@@ -17,17 +17,9 @@ double algorithm_bandwidth(uint64_t bytes, double mean_us) {
   return bytes == 0 || mean_us <= 0 ? 0 : static_cast<double>(bytes) / mean_us / 1000;
 }
 
-double bus_factor(Collective collective, uint32_t rank_count) {
-  switch (collective) {
-    case Collective::allreduce:
-      return 2.0 * (rank_count - 1.0) / rank_count;
-    case Collective::barrier:
-      return 0;
-    case Collective::broadcast:
-    case Collective::sendrecv:
-      return 1;
-  }
-  return 0;
+double overlap_percent(double communication_us, double compute_us, double overall_us) {
+  if (communication_us <= 0) return 0;
+  return std::clamp(100 * (1 - (overall_us - compute_us) / communication_us), 0.0, 100.0);
 }
 
 }  // namespace tutti_perf

@@ -17,7 +17,15 @@ struct Timing {
   double p99_us = 0;
   uint64_t iterations = 0;
   uint64_t wrong = 0;
+  // With --overlap: the mean above is of communication alone.
+  double compute_us = 0;
+  double overall_us = 0;
+  double overlap_percent = 0;
 };
+
+/// How much of the communication was hidden behind the computation: 100 when both together took as long as the computation alone,
+/// 0 when they took as long as one after the other.
+double overlap_percent(double communication_us, double compute_us, double overall_us);
 
 /// One line of the table.
 struct Row {
@@ -25,8 +33,9 @@ struct Row {
   uint64_t bytes = 0;
   uint64_t count = 0;
   tutti_dtype_t dtype = TUTTI_FLOAT32;  // not of barrier
-  tutti_op_t op = TUTTI_SUM;            // of allreduce
-  uint32_t root = 0;                    // of broadcast
+  tutti_op_t op = TUTTI_SUM;            // of reductions; or kScaledSum
+  uint32_t root = 0;                    // where there are roots
+  bool rotate = false;                  // every rank is root in turn
   uint64_t tensor_count = 1;
   bool whole_model = false;
   bool has_in_place = false;
@@ -39,7 +48,5 @@ double percentile(std::vector<double>& values, unsigned percent);
 
 /// 10^9 bytes a second; 0 when nothing was moved.
 double algorithm_bandwidth(uint64_t bytes, double mean_us);
-/// What algorithm_bandwidth is multiplied by.
-double bus_factor(Collective collective, uint32_t rank_count);
 
 }  // namespace tutti_perf

@@ -70,10 +70,11 @@ uint64_t Workload::total_count() const {
 
 uint64_t Workload::longest_count() const { return counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end()); }
 
-std::vector<Workload> workloads_of_sweep(const Sweep& sweep, uint32_t element_bytes) {
+std::vector<Workload> workloads_of_sweep(const Sweep& sweep, uint32_t element_bytes, uint32_t multiple) {
   std::vector<Workload> rows;
   for (const uint64_t bytes : sweep_bytes(sweep)) {
-    const uint64_t count = bytes / element_bytes;
+    const uint64_t whole = bytes / element_bytes / multiple * multiple;
+    const uint64_t count = bytes == 0 ? 0 : std::max<uint64_t>(whole, multiple);
     if (rows.empty() || rows.back().counts[0] != count) rows.push_back({{count}, 1, false});
   }
   return rows;

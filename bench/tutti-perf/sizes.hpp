@@ -33,8 +33,9 @@ struct Workload {
   uint64_t longest_count() const;
 };
 
-/// Whole elements of each size; a count that came before is left out.
-std::vector<Workload> workloads_of_sweep(const Sweep& sweep, uint32_t element_bytes);
+/// Whole elements of each size, a multiple of `multiple`, at least one multiple but for the size 0; a count that came before is
+/// left out.
+std::vector<Workload> workloads_of_sweep(const Sweep& sweep, uint32_t element_bytes, uint32_t multiple = 1);
 
 /// One row for each different tensor size in the order of its first tensor, then one for the whole model, all tensors in a row.
 /// Tensors above max_bytes are left out and counted in *left_out; the row of the whole model then is those that are left.

@@ -8,6 +8,7 @@
 
 #include "check.hpp"
 #include "dtypes.hpp"
+#include "kernels/kernels.hpp"
 
 using namespace tutti_perf;
 
@@ -283,7 +284,6 @@ TEST_CASE("copies: every bit counts, and the source is what matters") {
     as_source.dtype = type.dtype;
     as_source.rank_count = 3;
     as_source.rank = 2;
-    as_source.source = 2;
     as_source.longest = kCount;
     CheckCase as_other = as_source;
     as_other.rank = 0;
@@ -291,11 +291,14 @@ TEST_CASE("copies: every bit counts, and the source is what matters") {
     const auto other = make_test_data(as_other);
     std::vector<std::byte> buffer(kCount * type.size_bytes);
     source->fill(buffer.data(), kCount);
-    CHECK(other->judge(buffer.data(), kCount).wrong == 0);
+    CHECK(other->judge(buffer.data(), kCount, {2, 0}).wrong == 0);
     buffer[kCount / 3] ^= std::byte{1};
-    CHECK(other->judge(buffer.data(), kCount).wrong == 1);
+    CHECK(other->judge(buffer.data(), kCount, {2, 0}).wrong == 1);
     other->fill(buffer.data(), kCount);
-    CHECK(other->judge(buffer.data(), kCount).wrong > kCount / 2);
+    CHECK(other->judge(buffer.data(), kCount, {2, 0}).wrong > kCount / 2);
+    source->fill(buffer.data(), 100, kPeriod - 50);
+    CHECK(other->judge(buffer.data(), 100, {2, kPeriod - 50}).wrong == 0);
+    CHECK(other->judge(buffer.data(), 100, {2, kPeriod - 49}).wrong > 50);
     CHECK(other->relative_bound() == 0);
   }
 }
@@ -320,6 +323,85 @@ TEST_CASE("the bounds") {
   CHECK(relative_bound(Pattern::reduce, TUTTI_FLOAT16, TUTTI_SUM, 100) == 2 * 0x1p-11);
   CHECK(relative_bound(Pattern::reduce, TUTTI_BFLOAT16, TUTTI_AVG, 100) == 2 * 0x1p-8);
   CHECK(relative_bound(Pattern::reduce, TUTTI_FLOAT32, TUTTI_SUM, 160000) < 0.01);
+}
+
+namespace {
+
+/// What the library's own reference makes of the contributions of ranks 0 to contributors - 1.
+std::vector<std::byte> fold_by_reference(const CheckCase& check_case, uint64_t count) {
+  const auto dtype = static_cast<tutti::DType>(check_case.dtype);
+  const uint64_t bytes = count * tutti::size_bytes(dtype);
+  std::vector<std::vector<std::byte>> inputs;
+  std::vector<const void*> sources;
+  const uint32_t contributors = check_case.contributors == 0 ? check_case.rank_count : check_case.contributors;
+  for (uint32_t rank = 0; rank < contributors; ++rank) {
+    CheckCase one = check_case;
+    one.rank = rank;
+    inputs.emplace_back(bytes);
+    make_test_data(one)->fill(inputs.back().data(), count);
+    if (check_case.op == kScaledSum) {
+      tutti::scale(dtype, inputs.back().data(), inputs.back().data(), count, scale_factor(rank), tutti::CpuLevel::scalar);
+    }
+  }
+  for (const auto& input : inputs) sources.push_back(input.data());
+  std::vector<std::byte> result(bytes);
+  void* to = result.data();
+  const auto op = check_case.op == kScaledSum ? tutti::Op::sum : static_cast<tutti::Op>(check_case.op);
+  tutti::fold_function(dtype, op, tutti::CpuLevel::scalar)(
+      {&to, sources.data(), 1, static_cast<uint32_t>(sources.size()), count, check_case.rank_count});
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("every type and operation: what the reference kernels give is right, and one percent of error is found") {
+  for (const DTypeInfo& type : all_dtypes()) {
+    for (const OpInfo& op : all_ops()) {
+      if (op.op != kScaledSum) {
+        CHECK(defined(type.dtype, op.op) == tutti::defined(static_cast<tutti::DType>(type.dtype), static_cast<tutti::Op>(op.op)));
+      }
+      if (!defined(type.dtype, op.op)) continue;
+      for (const uint32_t ranks : {1u, 2u, 3u, 17u, 130u}) {
+        for (const uint32_t contributors : {ranks, (ranks + 1) / 2}) {
+          if (op.op == TUTTI_AVG && contributors != ranks) continue;
+          CAPTURE(type.name, op.name, ranks, contributors);
+          CheckCase one;
+          one.dtype = type.dtype;
+          one.op = op.op;
+          one.rank_count = ranks;
+          one.contributors = contributors;
+          one.longest = 60;
+          const auto data = make_test_data(one);
+          auto result = fold_by_reference(one, 60);
+          const Verdict verdict = data->judge(result.data(), 60);
+          CAPTURE(verdict.first_wrong, verdict.explanation);
+          CHECK(verdict.wrong == 0);
+          CHECK(data->judge(result.data() + type.size_bytes, 59, {0, 1}).wrong == 0);
+          data->inject(Injection::ulp, result.data(), 60);
+          CHECK(data->judge(result.data(), 60).wrong == 0);
+          data->inject(Injection::percent, result.data(), 60);
+          CHECK(data->judge(result.data(), 60).wrong == 1);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("8-bit floats: all values survive, and halves round to even") {
+  for (uint32_t code = 0; code < 256; ++code) {
+    const auto bits = static_cast<uint8_t>(code);
+    if (!std::isnan(widen_e4m3(bits)) && narrow_e4m3(widen_e4m3(bits)) != bits) FAIL("e4m3 " << code);
+    if (!std::isnan(widen_e5m2(bits)) && narrow_e5m2(widen_e5m2(bits)) != bits) FAIL("e5m2 " << code);
+  }
+  CHECK(widen_e4m3(0x7e) == 448.0f);
+  CHECK(widen_e4m3(0x01) == 0x1p-9f);
+  CHECK(std::isnan(widen_e4m3(0xff)));
+  CHECK(narrow_e4m3(464.0f) == 0x7e);
+  CHECK(narrow_e4m3(465.0f) == 0x7f);
+  CHECK(widen_e5m2(0x7b) == 57344.0f);
+  CHECK(widen_e5m2(0xfc) == -INFINITY);
+  CHECK(narrow_e5m2(61440.0f) == 0x7c);
+  CHECK(narrow_e5m2(1.125f) == 0x3c);
 }
 
 TEST_CASE("16-bit floats: all values survive, and halves round to even") {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include "dtypes.hpp"
 #include "errors.hpp"
 #include "options.hpp"
 
@@ -33,6 +34,11 @@ TEST_CASE("the defaults") {
   CHECK(options.injection == Injection::none);
   CHECK(options.threads == 1);
   CHECK(options.model == nullptr);
+  CHECK(options.mode == Mode::blocking);
+  CHECK(options.counts.spread == Spread::even);
+  CHECK(options.roots == Roots::one);
+  CHECK((options.parallel == 1 && options.communicators == 1 && options.outstanding == 0 && !options.overlap));
+  CHECK_FALSE(options.summary);
   CHECK(options.json.empty());
   CHECK(options.print_text.empty());
 }
@@ -72,9 +78,35 @@ TEST_CASE("every option, with the spelling of nccl-tests too") {
                           "--datatype", "all", "--op", "all", "--root", "1", "--check", "3", "allreduce"});
   CHECK(as_nccl.sweep.begin_bytes == 16);
   CHECK(as_nccl.sweep.factor == 4);
-  CHECK(as_nccl.dtypes.size() == 12);
-  CHECK(as_nccl.ops.size() == 5);
+  CHECK(as_nccl.dtypes.size() == 23);
+  CHECK(as_nccl.ops.size() == 14);
   CHECK(as_nccl.check_runs == 3);
+}
+
+TEST_CASE("how calls are made") {
+  const Options options = parse_command_line({"alltoallv", "--mode", "persistent", "--counts", "random:9", "-r", "rotate",
+                                              "--outstanding", "3", "--communicators", "2", "--parallel", "4", "-o", "mulsum"});
+  CHECK(options.mode == Mode::persistent);
+  CHECK(options.counts.spread == Spread::random);
+  CHECK(options.counts.seed == 9);
+  CHECK(options.roots == Roots::rotate);
+  CHECK(options.outstanding == 3);
+  CHECK(options.communicators == 2);
+  CHECK(options.parallel == 4);
+  CHECK(options.ops == std::vector<tutti_op_t>{kScaledSum});
+  CHECK(parse_command_line({"reduce", "-r", "all"}).roots == Roots::each);
+  CHECK(parse_command_line({"allreduce", "--overlap"}).mode == Mode::nonblocking);
+}
+
+TEST_CASE("all collectives: what cannot be run is left out, and said") {
+  const Options options = parse_command_line({"all"});
+  CHECK(options.summary);
+  CHECK(options.collectives.size() == all_collectives().size());
+  CHECK(options.notes.empty());
+  const Options persistent = parse_command_line({"all", "--mode", "persistent", "-o", "avg"});
+  CHECK(persistent.collectives.size() == all_collectives().size() - 5);  // messages; no avg of scan and exscan
+  CHECK(persistent.notes.size() == 5);
+  CHECK_THAT(persistent.notes.back(), Catch::Contains("message_rate") && Catch::Contains("no persistent form"));
 }
 
 TEST_CASE("sizes from a network") {
@@ -97,6 +129,8 @@ TEST_CASE("texts to print instead of a run") {
   for (const char* word : {"Exit codes:", "Examples:", "--sizes-from", "--inject", "--threads"})
     CHECK_THAT(help, Catch::Contains(word));
   CHECK_THAT(parse_command_line({"--version"}).print_text, Catch::StartsWith("tutti-perf "));
+  const std::string list = parse_command_line({"--list"}).print_text;
+  for (const Traits& one : all_collectives()) CHECK_THAT(list, Catch::Contains("\n" + std::string(one.name) + " "));
   CHECK_THAT(parse_command_line({"--list-models"}).print_text, Catch::Contains("resnet50") && Catch::Contains("25557032"));
 }
 
@@ -112,7 +146,7 @@ TEST_CASE("what is wrong is named, with its value") {
   CHECK_THAT(complaint({"allreduce", "-n", "0"}), Catch::StartsWith("-n: '0'"));
   CHECK_THAT(complaint({"allreduce", "-d", "f8"}), Catch::StartsWith("-d: 'f8'") && Catch::Contains("bf16"));
   CHECK_THAT(complaint({"allreduce", "-d", "f32,"}), Catch::StartsWith("-d: ''"));
-  CHECK_THAT(complaint({"allreduce", "-o", "land"}), Catch::StartsWith("-o: 'land'") && Catch::Contains("prod"));
+  CHECK_THAT(complaint({"allreduce", "-o", "lend"}), Catch::StartsWith("-o: 'lend'") && Catch::Contains("prod"));
   CHECK_THAT(complaint({"broadcast", "-r", "-1"}), Catch::StartsWith("-r: '-1'"));
   CHECK_THAT(complaint({"allreduce", "-t", "0"}), Catch::StartsWith("-t: '0'"));
   CHECK_THAT(complaint({"allreduce", "--inject", "bit"}), Catch::StartsWith("--inject: 'bit'"));
@@ -121,4 +155,29 @@ TEST_CASE("what is wrong is named, with its value") {
   CHECK_THAT(complaint({"allreduce", "--set", "=5"}), Catch::StartsWith("--set: '=5'"));
   CHECK_THAT(complaint({"allreduce", "--json", "-", "--csv", "-"}), Catch::Contains("would mix"));
   CHECK_THAT(complaint({"allreduce", "--frobnicate"}), Catch::Contains("--frobnicate"));
+  CHECK_THAT(complaint({"all", "scan"}), Catch::Contains("name no other"));
+  CHECK_THAT(complaint({"gather", "-r", "any"}), Catch::StartsWith("-r: 'any'"));
+  CHECK_THAT(complaint({"allgatherv", "--counts", "odd"}), Catch::StartsWith("--counts: 'odd'") && Catch::Contains("sparse"));
+  CHECK_THAT(complaint({"allgatherv", "--counts", "one:3"}), Catch::Contains("only random has a seed"));
+  CHECK_THAT(complaint({"allgatherv", "--counts", "random:x"}), Catch::Contains("'x'"));
+  CHECK_THAT(complaint({"allreduce", "--mode", "fast"}), Catch::StartsWith("--mode: 'fast'") && Catch::Contains("persistent"));
+  CHECK_THAT(complaint({"allreduce", "--parallel", "0"}), Catch::StartsWith("--parallel: '0'"));
+  CHECK_THAT(complaint({"allreduce", "--communicators", "x"}), Catch::StartsWith("--communicators: 'x'"));
+  CHECK_THAT(complaint({"allreduce", "--outstanding", "5000"}), Catch::StartsWith("--outstanding: '5000'"));
+}
+
+TEST_CASE("what does not go together is named") {
+  CHECK_THAT(complaint({"allreduce", "-d", "byte"}), Catch::Contains("sum is not defined for byte") && Catch::Contains("bxor"));
+  CHECK_THAT(complaint({"scan", "-o", "avg"}), Catch::Contains("avg is not defined"));
+  CHECK(complaint({"broadcast", "-d", "byte"}) == "accepted");
+  CHECK(complaint({"allreduce", "-d", "byte", "-o", "all"}) == "accepted");
+  CHECK(complaint({"allreduce", "-d", "all", "-o", "minloc"}) == "accepted");
+  CHECK_THAT(complaint({"sendrecv", "--mode", "persistent"}), Catch::Contains("no persistent form"));
+  CHECK_THAT(complaint({"allreduce", "--overlap", "--mode", "blocking"}), Catch::Contains("--overlap needs --mode"));
+  CHECK_THAT(complaint({"pingpong", "--overlap"}), Catch::Contains("--overlap is for collectives"));
+  CHECK_THAT(complaint({"allreduce", "--outstanding", "2"}), Catch::Contains("--outstanding needs --mode"));
+  CHECK_THAT(complaint({"pingpong", "--outstanding", "2", "--mode", "nonblocking"}), Catch::Contains("one message at a time"));
+  CHECK(complaint({"message_rate", "--outstanding", "200"}) == "accepted");
+  CHECK_THAT(complaint({"gather", "--counts", "linear"}), Catch::Contains("--counts is for allgatherv"));
+  CHECK_THAT(complaint({"allreduce", "--sizes-from", "gpt2", "--overlap"}), Catch::Contains("cannot be combined"));
 }

@@ -19,8 +19,8 @@ Row sample() {
   row.bytes = 4'000'000;
   row.count = 1'000'000;
   row.has_in_place = true;
-  row.out_of_place = {1000, 990, 1100, 20, 0};
-  row.in_place = {2000, 1990, 2100, 20, 3};
+  row.out_of_place = {1000, 990, 1100, 20, 0, 500, 1200, 30};
+  row.in_place = {2000, 1990, 2100, 20, 3, 500, 2500, 0};
   return row;
 }
 
@@ -79,6 +79,49 @@ TEST_CASE("what does not exist is N/A") {
   CHECK(columns[16] == "N/A");
 }
 
+TEST_CASE("with computation the columns are those of overlap") {
+  Options options;
+  options.overlap = true;
+  options.mode = Mode::nonblocking;
+  const auto heading = lines(table_header(options, Collective::allreduce));
+  const std::string row = table_row(options, 4, sample());
+  for (const std::string& line : heading) CHECK(line.size() + 1 == row.size());
+  CHECK(words(heading[1].substr(1)).size() == words(row).size());
+  CHECK(words(row) == std::vector<std::string>{"4000000", "1000000", "float32", "sum", "-1", "1000.0", "500.0", "1200.0", "30.0",
+                                               "0", "2000.0", "500.0", "2500.0", "0.0", "3"});
+  CHECK_THAT(lines(csv_row(options, 4, sample()))[0], Catch::EndsWith(",nonblocking,500.000,1200.000,30.00"));
+}
+
+TEST_CASE("the lines of several threads count the bytes of all") {
+  Options options;
+  options.parallel = 2;
+  CHECK(words(table_row(options, 4, sample()))[6] == "8.00");
+}
+
+TEST_CASE("the summary: one line for all rows of a collective") {
+  const Options options;
+  Row small = sample();
+  small.bytes = 8;
+  small.out_of_place.mean_us = 2;
+  const std::string line = summary_row(options, 4, {small, sample()});
+  CHECK(words(line) == std::vector<std::string>{"allreduce", "2", "8", "2.00", "4000000", "1000.0", "6.00", "6.00", "6"});
+  CHECK(words(lines(summary_header())[0].substr(1)).size() == words(line).size());
+}
+
+TEST_CASE("roots that rotate, and names that are too long for a column") {
+  const Options options;
+  Row row = sample();
+  row.collective = Collective::reduce;
+  row.rotate = true;
+  row.dtype = TUTTI_FLOAT64_INT32;
+  row.op = TUTTI_MINLOC;
+  const std::string text = table_row(options, 4, row);
+  CHECK(words(text)[2] == "f64_i32");
+  CHECK(words(text)[4] == "rotate");
+  CHECK(text.size() == table_row(options, 4, sample()).size());
+  CHECK_THAT(csv_row(options, 4, row), Catch::Contains(",float64_int32,minloc,rotate,"));
+}
+
 TEST_CASE("CSV: a line for each variant, as many fields as the heading") {
   const Options options;
   const auto commas = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
@@ -86,8 +129,10 @@ TEST_CASE("CSV: a line for each variant, as many fields as the heading") {
   REQUIRE(rows.size() == 2);
   CHECK(commas(rows[0]) == commas(csv_header()));
   CHECK(commas(rows[1]) == commas(csv_header()));
-  CHECK(rows[0] == "allreduce,4000000,1000000,float32,sum,-1,1,out_of_place,20,1000.000,990.000,1100.000,4.000000,6.000000,0");
-  CHECK_THAT(rows[1], Catch::Contains(",in_place,") && Catch::EndsWith(",3"));
+  CHECK(rows[0] ==
+        "allreduce,4000000,1000000,float32,sum,-1,1,out_of_place,20,1000.000,990.000,1100.000,4.000000,6.000000,0,"
+        "blocking,,,");
+  CHECK_THAT(rows[1], Catch::Contains(",in_place,") && Catch::EndsWith(",3,blocking,,,"));
 }
 
 TEST_CASE("JSON holds the rows, the environment and the verdict") {
@@ -100,7 +145,7 @@ TEST_CASE("JSON holds the rows, the environment and the verdict") {
   environment.counters = {{"sleeps", 12}};
   Row barrier;
   barrier.collective = Collective::barrier;
-  barrier.out_of_place = {5, 4, 6, 20, 0};
+  barrier.out_of_place.mean_us = 5;
   const auto json = nlohmann::json::parse(json_document(options, environment, {sample(), barrier}, {"a note"}));
   CHECK(json["format"] == "tutti-perf 1");
   CHECK(json["ranks"] == 4);
@@ -126,7 +171,7 @@ TEST_CASE("JSON holds the rows, the environment and the verdict") {
 
 TEST_CASE("words for types and operations") {
   CHECK(parse_dtypes("float32,f32,float") == std::vector<tutti_dtype_t>{TUTTI_FLOAT32});
-  CHECK(parse_dtypes("all").size() == 12);
+  CHECK(parse_dtypes("all").size() == 23);
   CHECK(parse_ops("avg,sum") == std::vector<tutti_op_t>{TUTTI_AVG, TUTTI_SUM});
   for (const DTypeInfo& type : all_dtypes()) {
     CHECK(parse_dtypes(type.name) == std::vector<tutti_dtype_t>{type.dtype});

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "collectives.hpp"
 #include "errors.hpp"
 #include "models.hpp"
 #include "results.hpp"
@@ -60,6 +61,13 @@ TEST_CASE("rows of a sweep are whole elements, each count once") {
   for (const Workload& row : rows) counts.push_back(row.counts.at(0));
   CHECK(counts == std::vector<uint64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8});
   CHECK(rows[3].total_count() == 3);
+  // At least one element, and one for each of three ranks, however small the size is.
+  CHECK(workloads_of_sweep({4, 4, 2, 0}, 16).at(0).counts == std::vector<uint64_t>{1});
+  const auto blocks = workloads_of_sweep({0, 64, 2, 0}, 4, 3);
+  REQUIRE(blocks.size() == 4);
+  CHECK(blocks[0].counts[0] == 0);
+  CHECK(blocks[1].counts[0] == 3);
+  CHECK(blocks[3].counts[0] == 15);
   CHECK_FALSE(rows[3].whole_model);
 }
 
@@ -134,6 +142,15 @@ TEST_CASE("percentiles are values that were measured") {
   CHECK(percentile(none, 50) == 0);
 }
 
+TEST_CASE("overlap: all of it, none, and never beyond") {
+  CHECK(overlap_percent(100, 100, 100) == 100);
+  CHECK(overlap_percent(100, 100, 200) == 0);
+  CHECK(overlap_percent(100, 120, 170) == Approx(50));
+  CHECK(overlap_percent(100, 100, 250) == 0);
+  CHECK(overlap_percent(100, 100, 90) == 100);
+  CHECK(overlap_percent(0, 100, 100) == 0);
+}
+
 TEST_CASE("bandwidths") {
   CHECK(algorithm_bandwidth(1'000'000, 1000) == Approx(1.0));
   CHECK(algorithm_bandwidth(0, 10) == 0);
@@ -143,4 +160,9 @@ TEST_CASE("bandwidths") {
   CHECK(bus_factor(Collective::broadcast, 4) == 1);
   CHECK(bus_factor(Collective::sendrecv, 4) == 1);
   CHECK(bus_factor(Collective::barrier, 4) == 0);
+  CHECK(bus_factor(Collective::reduce, 4) == 1);
+  for (const Collective one : {Collective::allgather, Collective::gatherv, Collective::scatter, Collective::reduce_scatter,
+                               Collective::alltoall, Collective::alltoallw}) {
+    CHECK(bus_factor(one, 4) == Approx(0.75));
+  }
 }

@@ -4,12 +4,13 @@
 #include <bit>
 
 #include "../common/parameters.hpp"
+#include "../common/ring_blocks.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
 /// Before round k a rank has the blocks of the 2^k ranks from itself on, and then gets those of the next 2^k from the rank at
-/// that distance. A block goes to its own place at once: nothing is rotated at the end, and blocks may have any lengths. Blocks
-/// travel one by one, so that each is passed on chunk by chunk as it came.
+/// that distance: one message, or two where they go past the last rank. A block goes to its own place at once: nothing is rotated
+/// at the end, and blocks may have any lengths.
 namespace tutti {
 namespace {
 
@@ -19,27 +20,24 @@ constexpr ParameterInfo kParameters[] = {segment_bytes(0)};
 Schedule build(const PlanRequest& request) {
   const uint32_t size = request.shape.size;
   const uint32_t rank = request.rank;
-  const auto block = [&](uint32_t ahead) { return block_of(static_cast<uint32_t>((uint64_t{rank} + ahead) % size), size); };
   ScheduleBuilder plan(Collective::allgather, request);
   const LaneBuilder lane = plan.lane(request.parameters[kSegmentBytes]);
-  if (!request.in_place) lane.copy(input(block(0)), output(block(0)));
-  uint32_t round = 0;
-  for (uint32_t distance = 1; distance < size; distance *= 2, ++round) {
+  if (!request.in_place) lane.copy(input(block_of(rank, size)), output(block_of(rank, size)));
+  for (uint32_t distance = 1; distance < size; distance *= 2) {
+    const LaneBuilder round = lane.then();
     const uint32_t to = (rank + size - distance) % size;
     const uint32_t from = (rank + distance) % size;
-    for (uint32_t n = 0; n < std::min(distance, size - distance); ++n) {
-      lane.at(round).send(to, n == 0 ? input(block(0)) : output(block(n)));
-      lane.at(round).recv(from, output(block(distance + n)));
-    }
+    const uint32_t count = std::min(distance, size - distance);
+    for (const Slice blocks : ring_blocks(rank, count, size)) round.send(to, output(blocks));
+    for (const Slice blocks : ring_blocks(from, count, size)) round.recv(from, output(blocks));
   }
   return plan.take();
 }
 
-/// The blocks of one round follow each other closely: a round pays one latency.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   const double rounds = std::bit_width(shape.size - 1);
   const double others = shape.size - 1.0;
-  return rounds * model.latency_ns + others * (2 * model.step_ns + static_cast<double>(bytes) / shape.size * model.ns_per_byte);
+  return rounds * (model.latency_ns + 3 * model.step_ns) + others * static_cast<double>(bytes) / shape.size * model.ns_per_byte;
 }
 
 }  // namespace
@@ -52,7 +50,7 @@ const AlgorithmInfo kAllgatherBruck = {
     "Message-Passing Systems, IEEE TPDS 8 (1997)",
     kParameters,
     1,
-    1u << 15,
+    UINT32_MAX,
     kNoTraits,
     cost_ns,
     build,

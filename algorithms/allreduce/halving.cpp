@@ -19,9 +19,8 @@ Schedule build(const PlanRequest& request) {
     lane.copy(input(), output()).finalize();
     return plan.take();
   }
-  const Pairs pairs(request.shape.size);
-  Piece piece{lane, whole_team(request), parts_of_share(0, 1, pairs.active())};
-  append_rabenseifner(piece, pairs);
+  Piece piece{lane, whole_team(request)};
+  append_rabenseifner(piece, Pairs(request.shape.size));
   return plan.take();
 }
 
@@ -32,8 +31,7 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const Cost
   const double extra = pairs.extra() > 0 ? 1 : 0;
   const auto n = static_cast<double>(bytes);
   const double moved = n * (active - 1) / active;
-  const double messages = 2 * (active - 1) + 2 * extra * active;
-  return 2 * (pairs.rounds() + extra) * model.latency_ns + 2 * messages * model.step_ns +
+  return 2 * (pairs.rounds() + extra) * (model.latency_ns + 2 * model.step_ns) +
          2 * (moved + extra * n) * model.ns_per_byte + (moved + extra * n) * model.reduce_ns_per_byte;
 }
 
@@ -46,7 +44,7 @@ const AlgorithmInfo kAllreduceHalving = {
     "R. Rabenseifner: Optimization of Collective Reduction Operations, ICCS (2004)",
     kParameters,
     1,
-    kMaxRanksOfLinearSteps,
+    UINT32_MAX,
     kRankOrdered | kCanonical,
     cost_ns,
     build,

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "../common/binomial.hpp"
 #include "../common/doubling.hpp"
 #include "../common/levels.hpp"
@@ -23,17 +21,12 @@ constexpr ParameterInfo kParameters[] = {
     {"leaders", 1, 1, 16, false, "lanes that each take a share of the vector, with leaders of their own"},
 };
 
-/// Steps grow with the leaders of the last level, in each lane.
-constexpr uint64_t kMaxLaneLeaders = 4096;
-
-uint32_t lanes_for(const Parameters& parameters, uint32_t leaders) {
-  return static_cast<uint32_t>(std::clamp<uint64_t>(parameters[kLeaders], 1, std::max<uint64_t>(1, kMaxLaneLeaders / leaders)));
-}
-
 void append_share(const LaneBuilder& lane, const std::vector<Level>& levels, uint32_t share, uint32_t shares) {
   const size_t top = last_meeting(levels);
   const Pairs pairs(levels[top].longest);
-  Piece piece{lane, {}, parts_of_share(share, shares, pairs.active())};
+  // Cut as the leaders will: parts of other cuts have other bounds.
+  const uint32_t parts = pairs.active();
+  Piece piece{lane, {}, {shares * parts, share * parts, (share + 1) * parts, Cut::even}};
   piece.completes = false;
   uint32_t lag = 0;
   for (size_t n = 0; n < top; ++n) {
@@ -46,9 +39,10 @@ void append_share(const LaneBuilder& lane, const std::vector<Level>& levels, uin
     piece.team = levels[top].team;
     piece.lag = lag;
     piece.completes = true;
-    append_rabenseifner(piece, pairs);
+    append_rabenseifner(piece, pairs, share, shares);
   }
-  lag += 2 * pairs.rounds() + (pairs.extra() > 0 ? 2 : 0);
+  piece.lane = piece.lane.then();
+  lag = 0;
   piece.mine = BufferId::output;
   for (size_t n = top; n-- > 0;) {
     piece.team = levels[n].team;
@@ -64,8 +58,7 @@ Schedule build(const PlanRequest& request) {
     plan.lane().copy(input(), output()).finalize();
     return plan.take();
   }
-  const std::vector<Level> first_share = levels_of(request, 0);
-  const uint32_t shares = lanes_for(request.parameters, first_share[last_meeting(first_share)].longest);
+  const auto shares = static_cast<uint32_t>(request.parameters[kLeaders]);
   for (uint32_t share = 0; share < shares; ++share) {
     append_share(plan.lane(request.parameters[kSegmentBytes]), levels_of(request, share), share, shares);
   }
@@ -77,13 +70,13 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
   if (shape.size == 1) return model.step_ns;
   const std::vector<uint32_t> longest = longest_teams(shape);
   const Pairs pairs(longest.back());
-  const double lanes = lanes_for(parameters, longest.back());
+  const auto lanes = static_cast<double>(parameters[kLeaders]);
   const auto n = static_cast<double>(bytes);
   double depth = 0;
   for (size_t level = 0; level + 1 < longest.size(); ++level) depth += binomial_depth(longest[level]);
   const double extra = pairs.extra() > 0 ? 1 : 0;
   const double moved = n * (pairs.active() - 1.0) / pairs.active() + extra * n;
-  const double messages = lanes * (2 * (pairs.active() - 1.0) + 2 * (extra + depth) * pairs.active());
+  const double messages = 2 * lanes * (pairs.rounds() + extra + depth);
   return 2 * (depth + pairs.rounds() + extra) * model.latency_ns + 2 * messages * model.step_ns +
          2 * (moved + depth * n) * model.ns_per_byte + (moved + depth * n) * model.reduce_ns_per_byte;
 }
@@ -104,7 +97,7 @@ const AlgorithmInfo kAllreduceHierarchical = {
     kSource,
     kParameters,
     1,
-    kMaxRanksOfLinearSteps,
+    1u << 17,
     kNested,
     cost_ns,
     build,
@@ -117,7 +110,7 @@ const AlgorithmInfo kAllreduceHierarchicalAligned = {
     kSource,
     kParameters,
     1,
-    kMaxRanksOfLinearSteps,
+    1u << 17,
     kNested | kRankOrdered | kCanonical,
     cost_ns,
     build,

@@ -29,17 +29,17 @@ Schedule build(const PlanRequest& request) {
     return plan.take();
   }
   const Pairs pairs(request.shape.size);
-  Piece piece{lane, whole_team(request), parts_of_share(0, 1, pairs.active())};
-  append_halving(piece, pairs, swing_peer);
-  append_unhalving(piece, pairs, swing_peer);
+  const Halving halving = halving_of_share(pairs, swing_peer);
+  Piece piece{lane, whole_team(request)};
+  append_halving(piece, pairs, halving);
+  append_unhalving(piece, pairs, halving);
   return plan.take();
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   if (shape.size == 1) return model.step_ns;
-  const double others = shape.size - 1.0;
-  const double moved = static_cast<double>(bytes) * others / shape.size;
-  return 2 * std::countr_zero(shape.size) * model.latency_ns + 4 * others * model.step_ns + 2 * moved * model.ns_per_byte +
+  const double moved = static_cast<double>(bytes) * (shape.size - 1.0) / shape.size;
+  return 2 * std::countr_zero(shape.size) * (model.latency_ns + 2 * model.step_ns) + 2 * moved * model.ns_per_byte +
          moved * model.reduce_ns_per_byte;
 }
 

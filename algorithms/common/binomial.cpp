@@ -49,18 +49,16 @@ void append_binomial_reduce(Piece& piece, uint32_t root) {
   const uint32_t depth = binomial_depth(piece.team.size());
   for (const Merge& merge : merges_of(self, piece.team.size(), root)) {
     const LaneBuilder now = piece.lane.at(piece.lag + merge.round);
-    for (const Slice unit : piece.units) {
-      const Operand own = local(piece.mine, unit);
-      if (merge.giver == self) {
-        now.send(piece.team.ranks[merge.taker], own);
-        continue;
-      }
-      const Operand other = message(piece.team.ranks[merge.giver], unit);
-      const bool own_first = self < merge.giver;
-      now.fold({own_first ? own : other, own_first ? other : own}, {local(piece.partial, unit)})
-          .finalize(piece.completes && merge.round + 1 == depth);
+    const Operand own = local(piece.mine, piece.slice);
+    if (merge.giver == self) {
+      now.send(piece.team.ranks[merge.taker], own);
+      continue;
     }
-    if (merge.taker == self) piece.mine = piece.partial;
+    const Operand other = message(piece.team.ranks[merge.giver], piece.slice);
+    const bool own_first = self < merge.giver;
+    now.fold({own_first ? own : other, own_first ? other : own}, {local(piece.partial, piece.slice)})
+        .finalize(piece.completes && merge.round + 1 == depth);
+    piece.mine = piece.partial;
   }
   piece.lag += depth;
 }
@@ -71,12 +69,10 @@ void append_binomial_broadcast(Piece& piece, uint32_t root) {
   const std::vector<Merge> merges = merges_of(self, piece.team.size(), root);
   for (auto merge = merges.rbegin(); merge != merges.rend(); ++merge) {
     const LaneBuilder now = piece.lane.at(piece.lag + depth - 1 - merge->round);
-    for (const Slice unit : piece.units) {
-      if (merge->giver == self) {
-        now.recv(piece.team.ranks[merge->taker], local(piece.partial, unit));
-      } else {
-        now.send(piece.team.ranks[merge->giver], local(merges.back().giver == self ? piece.partial : piece.mine, unit));
-      }
+    if (merge->giver == self) {
+      now.recv(piece.team.ranks[merge->taker], local(piece.partial, piece.slice));
+    } else {
+      now.send(piece.team.ranks[merge->giver], local(merges.back().giver == self ? piece.partial : piece.mine, piece.slice));
     }
   }
   piece.lag += depth;

@@ -25,13 +25,12 @@ inline double star_ns(const Shape& shape, uint64_t bytes, const CostModel& model
          others * (model.step_ns + static_cast<double>(bytes) / shape.size * model.ns_per_byte);
 }
 
-/// The same up or down a tree: a round for each bit; the root handles every block, but has few neighbours.
+/// The same up or down a tree: a round for each bit; all blocks but the root's pass it, a subtree's at once.
 inline double block_tree_ns(const Shape& shape, uint64_t bytes, const CostModel& model) {
   if (shape.size == 1) return model.step_ns;
   const double rounds = std::bit_width(shape.size - 1);
   const double others = shape.size - 1.0;
-  const double block_ns = static_cast<double>(bytes) / shape.size * model.ns_per_byte;
-  return rounds * (model.latency_ns + model.step_ns + block_ns) + (others - 1) * (model.step_ns + block_ns);
+  return rounds * (model.latency_ns + 2 * model.step_ns) + others * static_cast<double>(bytes) / shape.size * model.ns_per_byte;
 }
 
 }  // namespace tutti

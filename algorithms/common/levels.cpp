@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
+#include <span>
 
 namespace tutti {
 
@@ -12,21 +14,29 @@ std::vector<Level> levels_of(const PlanRequest& request, uint32_t turn, uint32_t
   std::vector<Level> levels;
   std::vector<uint32_t> present = whole_team(request).ranks;
   for (size_t n = 0; n <= shape.group_of.size(); ++n) {
-    std::vector<std::vector<uint32_t>> teams(shape.size);
-    for (const uint32_t rank : present) teams[n < shape.group_of.size() ? shape.group_of[n][rank] : 0].push_back(rank);
+    const auto group_of = [&](uint32_t rank) { return n < shape.group_of.size() ? shape.group_of[n][rank] : 0; };
+    // Teams one after another, members in rank order.
+    std::vector<uint32_t> ends(shape.size + 1, 0);
+    for (const uint32_t rank : present) ++ends[group_of(rank)];
+    std::exclusive_scan(ends.begin(), ends.end(), ends.begin(), 0u);
+    std::vector<uint32_t> members(present.size());
+    for (const uint32_t rank : present) members[ends[group_of(rank)]++] = rank;
     Level level;
     present.clear();
-    for (std::vector<uint32_t>& team : teams) {
-      if (team.empty()) continue;
-      const auto found_root = std::find(team.begin(), team.end(), root);
-      const auto leader = found_root == team.end() ? turn % team.size() : static_cast<size_t>(found_root - team.begin());
+    for (uint32_t start = 0; start < members.size();) {
+      const std::span<const uint32_t> team(members.data() + start, ends[group_of(members[start])] - start);
+      start += static_cast<uint32_t>(team.size());
+      const bool of_root = root < shape.size && group_of(root) == group_of(team[0]);
+      const auto place_of = [&](uint32_t rank) {
+        return static_cast<uint32_t>(std::lower_bound(team.begin(), team.end(), rank) - team.begin());
+      };
+      const uint32_t leader = of_root ? place_of(root) : static_cast<uint32_t>(turn % team.size());
       level.longest = std::max(level.longest, static_cast<uint32_t>(team.size()));
       present.push_back(team[leader]);
-      const auto self = std::find(team.begin(), team.end(), request.rank);
-      if (self == team.end()) continue;
-      level.leader = static_cast<uint32_t>(leader);
-      level.team.self = static_cast<uint32_t>(self - team.begin());
-      level.team.ranks = std::move(team);
+      const uint32_t self = place_of(request.rank);
+      if (self == team.size() || team[self] != request.rank) continue;
+      level.leader = leader;
+      level.team = {{team.begin(), team.end()}, self};
     }
     std::sort(present.begin(), present.end());
     levels.push_back(std::move(level));

@@ -1,16 +1,15 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <bit>
+#include <optional>
 
 #include "../common/costs.hpp"
 #include "../common/parameters.hpp"
+#include "../common/ring_blocks.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
-/// Ranks are numbered from the root. In the tree a rank's parent is its number without the lowest bit set, and the numbers below
-/// it are those up to its own plus that bit. It sends up its own block, then those of its children, the nearest child first.
-/// Blocks travel one by one, so that a rank in between passes each on, chunk by chunk, without a buffer for all of them.
+/// Each rank of a binomial tree gathers the blocks of the ranks below, the nearest child's first, then sends all of them up at
+/// once: in two messages where they go past the last rank.
 namespace tutti {
 namespace {
 
@@ -18,26 +17,29 @@ enum : size_t { kSegmentBytes };
 constexpr ParameterInfo kParameters[] = {segment_bytes(0)};
 
 Schedule build(const PlanRequest& request) {
-  const uint32_t size = request.shape.size;
-  const uint32_t number = (request.rank + size - request.root) % size;
-  const auto rank_of = [&](uint32_t n) { return static_cast<uint32_t>((uint64_t{n} + request.root) % size); };
-  const auto block = [&](uint32_t n) { return block_of(rank_of(n), size); };
+  const BlockTree tree(request);
+  const uint32_t rank = request.rank;
+  const Slice own = block_of(rank, tree.size);
   ScheduleBuilder plan(Collective::gather, request);
   const LaneBuilder lane = plan.lane(request.parameters[kSegmentBytes]);
-
-  const uint32_t span = number == 0 ? std::bit_ceil(size) : number & (~number + 1);
-  const uint32_t parent = rank_of(number - (number == 0 ? 0 : span));
-  if (number != 0) {
-    lane.send(parent, input(block(number)));
-  } else if (!request.in_place) {
-    lane.copy(input(block(0)), output(block(0)));
+  if (tree.is_leaf()) {
+    lane.send(tree.parent(), input(own));
+    return plan.take();
   }
-  for (uint32_t bit = 1; bit < span && number + bit < size; bit *= 2) {
-    const uint32_t end = std::min(number + 2 * bit, size);
-    for (uint32_t n = number + bit; n < end; ++n) {
-      const Operand to = number == 0 ? output(block(n)) : message(parent, block(n));
-      lane.fold({message(rank_of(number + bit), block(n))}, {to});
+  const bool is_root = tree.number == 0;
+  std::optional<RingStore> store;
+  if (!is_root) store.emplace(plan, rank, tree.count(tree.number, tree.span), tree.size);
+  const auto place = [&](Slice blocks) { return is_root ? output(blocks) : store->place(blocks); };
+  if (!is_root || !request.in_place) lane.copy(input(own), place(own));
+  for (uint32_t bit = 1; bit < tree.span && tree.number + bit < tree.size; bit *= 2) {
+    const uint32_t child = tree.rank_of(tree.number + bit);
+    for (const Slice blocks : ring_blocks(child, tree.count(tree.number + bit, bit), tree.size)) {
+      lane.then().recv(child, place(blocks));
     }
+  }
+  if (is_root) return plan.take();
+  for (const Slice blocks : ring_blocks(rank, tree.count(tree.number, tree.span), tree.size)) {
+    lane.then().send(tree.parent(), place(blocks));
   }
   return plan.take();
 }
@@ -55,7 +57,7 @@ const AlgorithmInfo kGatherBinomial = {
     "R. Thakur, R. Rabenseifner, W. Gropp: Optimization of Collective Communication Operations in MPICH, IJHPCA 19 (2005)",
     kParameters,
     1,
-    1u << 15,
+    UINT32_MAX,
     kEqualBlocks,
     cost_ns,
     build,

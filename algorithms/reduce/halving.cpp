@@ -20,13 +20,14 @@ Schedule build(const PlanRequest& request) {
   }
   const Pairs pairs(request.shape.size, request.root);
   const bool is_root = request.rank == request.root;
-  Piece piece{lane, whole_team(request), parts_of_share(0, 1, pairs.active())};
+  const Halving halving = halving_of_share(pairs, near_first);
+  Piece piece{lane, whole_team(request)};
   piece.partial = is_root ? BufferId::output : BufferId::scratch;
   append_pairing(piece, pairs);
   if (!pairs.acts(request.rank)) return plan.take();
   if (!is_root) plan.hold(BufferId::scratch, kWhole);
-  append_halving(piece, pairs, cube_peer);
-  append_gathering(piece, pairs, pairs.number_of(request.root));
+  append_halving(piece, pairs, halving);
+  append_gathering(piece, pairs, halving, pairs.number_of(request.root));
   return plan.take();
 }
 
@@ -37,8 +38,7 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const Cost
   const auto n = static_cast<double>(bytes);
   const double moved = n * (active - 1) / active;
   const double extra = pairs.extra() > 0 ? 1 : 0;
-  const double messages = 2 * (active - 1) + extra * active;
-  return (2 * pairs.rounds() + extra) * model.latency_ns + 2 * messages * model.step_ns +
+  return (2 * pairs.rounds() + extra) * (model.latency_ns + 2 * model.step_ns) +
          (2 * moved + extra * n) * model.ns_per_byte + (moved + extra * n) * model.reduce_ns_per_byte;
 }
 
@@ -51,7 +51,7 @@ const AlgorithmInfo kReduceHalving = {
     "R. Rabenseifner: Optimization of Collective Reduction Operations, ICCS (2004)",
     kParameters,
     1,
-    kMaxRanksOfLinearSteps,
+    UINT32_MAX,
     kRankOrdered | kCanonical,
     cost_ns,
     build,

@@ -1,17 +1,15 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <bit>
+#include <optional>
 
 #include "../common/costs.hpp"
 #include "../common/parameters.hpp"
+#include "../common/ring_blocks.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
 
-/// Ranks are numbered from the root. In the tree a rank's parent is its number without the lowest bit set, and the numbers below
-/// it are those up to its own plus that bit. The blocks of the farthest child come first, as its subtree is the deepest; its own
-/// comes last. Blocks travel one by one, so that a rank in between passes each on, chunk by chunk, without a buffer for all of
-/// them.
+/// Each rank of a binomial tree gets the blocks of all ranks below it at once, in two messages where they go past the last rank,
+/// and gives its children theirs: the farthest first, as its subtree is the deepest.
 namespace tutti {
 namespace {
 
@@ -19,22 +17,32 @@ enum : size_t { kSegmentBytes };
 constexpr ParameterInfo kParameters[] = {segment_bytes(0)};
 
 Schedule build(const PlanRequest& request) {
-  const uint32_t size = request.shape.size;
-  const uint32_t number = (request.rank + size - request.root) % size;
-  const auto rank_of = [&](uint32_t n) { return static_cast<uint32_t>((uint64_t{n} + request.root) % size); };
-  const auto block = [&](uint32_t n) { return block_of(rank_of(n), size); };
+  const BlockTree tree(request);
+  const uint32_t rank = request.rank;
+  const Slice own = block_of(rank, tree.size);
   ScheduleBuilder plan(Collective::scatter, request);
   const LaneBuilder lane = plan.lane(request.parameters[kSegmentBytes]);
-
-  const uint32_t span = number == 0 ? std::bit_ceil(size) : number & (~number + 1);
-  const uint32_t parent = rank_of(number - (number == 0 ? 0 : span));
-  const auto source = [&](uint32_t n) { return number == 0 ? input(block(n)) : message(parent, block(n)); };
-  // Downwards, number by number: a child gets its blocks in the order in which it passes them on.
-  for (uint32_t n = std::min(number + span, size) - 1; n > number; --n) {
-    const uint32_t child = number + std::bit_floor(n - number);
-    lane.fold({source(n)}, {message(rank_of(child), block(n))});
+  if (tree.is_leaf()) {
+    lane.recv(tree.parent(), output(own));
+    return plan.take();
   }
-  if (number != 0 || !request.in_place) lane.copy(source(number), output(block(number)));
+  const bool is_root = tree.number == 0;
+  std::optional<RingStore> store;
+  if (!is_root) store.emplace(plan, rank, tree.count(tree.number, tree.span), tree.size);
+  const auto place = [&](Slice blocks) { return is_root ? input(blocks) : store->place(blocks); };
+  if (!is_root) {
+    for (const Slice blocks : ring_blocks(rank, tree.count(tree.number, tree.span), tree.size)) {
+      lane.then().recv(tree.parent(), place(blocks));
+    }
+  }
+  for (uint32_t bit = tree.span / 2; bit > 0; bit /= 2) {
+    if (tree.number + bit >= tree.size) continue;
+    const uint32_t child = tree.rank_of(tree.number + bit);
+    for (const Slice blocks : ring_blocks(child, tree.count(tree.number + bit, bit), tree.size)) {
+      lane.then().send(child, place(blocks));
+    }
+  }
+  if (!is_root || !request.in_place) lane.then().copy(place(own), output(own));
   return plan.take();
 }
 
@@ -51,7 +59,7 @@ const AlgorithmInfo kScatterBinomial = {
     "R. Thakur, R. Rabenseifner, W. Gropp: Optimization of Collective Communication Operations in MPICH, IJHPCA 19 (2005)",
     kParameters,
     1,
-    1u << 15,
+    UINT32_MAX,
     kEqualBlocks,
     cost_ns,
     build,

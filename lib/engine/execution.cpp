@@ -24,12 +24,9 @@ Status Execution::start(Plan& plan, const Bindings& bindings) {
   lanes_.resize(program.lanes.size());
   lanes_left_ = 0;
   for (size_t l = 0; l < lanes_.size(); ++l) {
-    const uint64_t segment = std::max<uint64_t>(1, program.lanes[l].segment_bytes / bindings.element_bytes);
-    const uint64_t longest = plan.longest(plan.lanes_[l]);
-    uint64_t iterations = (longest + segment - 1) / segment;
-    if (plan.lanes_[l].signals) iterations = std::max<uint64_t>(iterations, 1);
-    lanes_[l] = LaneState{iterations, 0, 0, 0, iterations == 0};
-    lanes_left_ += iterations != 0;
+    lanes_[l] = LaneState{plan.iterations(program.lanes[l], 0, bindings.element_bytes)};
+    lanes_[l].done = lanes_[l].iterations == 0 && !enter_next_loop(program.lanes[l], lanes_[l]);
+    lanes_left_ += !lanes_[l].done;
   }
   return Status();
 }
@@ -61,12 +58,32 @@ Execution::Outcome Execution::advance(bool& moved) {
 
 bool Execution::advance_lane(uint32_t lane_index, bool& moved) {
   const ProgramLane& lane = plan_->program_.lanes[lane_index];
-  const Plan::LaneTable& table = plan_->lanes_[lane_index];
   LaneState& state = lanes_[lane_index];
-  const ProgramStep* steps = plan_->program_.steps.data() + lane.first_step;
-  const uint64_t end = state.iterations + lane.max_lag;
+  do {
+    if (!advance_loop(lane, state, moved)) return false;
+  } while (enter_next_loop(lane, state));
+  return true;
+}
+
+/// The next that has anything to do.
+bool Execution::enter_next_loop(const ProgramLane& lane, LaneState& state) const noexcept {
+  for (uint32_t loop = state.loop + 1; loop < lane.loop_count; ++loop) {
+    const uint64_t iterations = plan_->iterations(lane, loop, bindings_.element_bytes);
+    if (iterations == 0) continue;
+    state = LaneState{iterations};
+    state.loop = loop;
+    return true;
+  }
+  return false;
+}
+
+bool Execution::advance_loop(const ProgramLane& lane, LaneState& state, bool& moved) {
+  const ProgramLoop& loop = plan_->program_.loops[lane.first_loop + state.loop];
+  const Plan::LoopTable& table = plan_->loops_[lane.first_loop + state.loop];
+  const ProgramStep* steps = plan_->program_.steps.data() + loop.first_step;
+  const uint64_t end = state.iterations + loop.max_lag;
   while (state.iteration < end) {
-    while (state.step < lane.step_count && table.lag_from[state.step] <= state.iteration) {
+    while (state.step < loop.step_count && table.lag_from[state.step] <= state.iteration) {
       const ProgramStep& step = steps[state.step];
       if (state.iteration >= step.lag && state.iteration - step.lag < state.iterations) {
         const StepResult result = run_step(step, lane, state.iteration - step.lag);
@@ -79,7 +96,7 @@ bool Execution::advance_lane(uint32_t lane_index, bool& moved) {
       ++state.step;
     }
     ++state.iteration;
-    while (state.first_live < lane.step_count && state.iteration >= state.iterations + steps[state.first_live].lag)
+    while (state.first_live < loop.step_count && state.iteration >= state.iterations + steps[state.first_live].lag)
       ++state.first_live;
     state.step = state.first_live;
   }
@@ -119,6 +136,8 @@ Execution::StepResult Execution::run_step(const ProgramStep& step, const Program
     case Verb::await_sent:
     case Verb::await_received:
       return await(step, chunk);
+    case Verb::drain_sent:
+      return chunk > 0 || settle_all(plan_->tickets_[step.pending]) ? StepResult::done : blocked_or_failed();
   }
   return fail(error(TUTTI_ERR_INTERNAL, "program of rank {} has an unknown verb", plan_->program_.rank));
 }
@@ -127,7 +146,7 @@ Execution::StepResult Execution::resolve(const ProgramStep& step, const ProgramL
                                          void** places) {
   const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / bindings_.element_bytes);
   const ProgramOperand* operands = plan_->program_.operands.data() + step.first_operand;
-  const uint32_t operand_count = uint32_t{step.source_count} + step.destination_count;
+  const uint32_t operand_count = tutti::operand_count(step);
   for (uint32_t i = 0; i < operand_count; ++i) {
     if (operands[i].kind != ProgramOperand::Kind::slot) {
       places[i] = memory(operands[i], segment, chunk);
@@ -156,7 +175,7 @@ Execution::StepResult Execution::resolve(const ProgramStep& step, const ProgramL
 
 Execution::StepResult Execution::publish(const ProgramStep& step, uint64_t bytes) {
   const ProgramOperand* operands = plan_->program_.operands.data() + step.first_operand;
-  const uint32_t operand_count = uint32_t{step.source_count} + step.destination_count;
+  const uint32_t operand_count = tutti::operand_count(step);
   for (uint32_t i = 0; i < operand_count; ++i) {
     if (operands[i].kind != ProgramOperand::Kind::slot) continue;
     const ChannelHandle& channel = *plan_->channels_[operands[i].index];
@@ -259,11 +278,13 @@ Execution::StepResult Execution::foreign(uint32_t got_mark, uint64_t got_bytes, 
               peer);
 }
 
+bool Execution::settle_all(std::vector<Ticket>& ring) {
+  return std::all_of(ring.begin(), ring.end(),
+                     [this](Ticket& ticket) { return !ticket.posted || settle(ticket) == StepResult::done; });
+}
+
 bool Execution::drained() {
-  for (std::vector<Ticket>& ring : plan_->tickets_)
-    for (Ticket& ticket : ring)
-      if (ticket.posted && settle(ticket) != StepResult::done) return false;
-  return true;
+  return std::all_of(plan_->tickets_.begin(), plan_->tickets_.end(), [this](auto& ring) { return settle_all(ring); });
 }
 
 std::vector<uint32_t> Execution::waiting_for() const {
@@ -271,8 +292,10 @@ std::vector<uint32_t> Execution::waiting_for() const {
   if (!plan_) return peers;
   const Program& program = plan_->program_;
   for (size_t l = 0; l < lanes_.size(); ++l) {
-    if (lanes_[l].done || lanes_[l].step >= program.lanes[l].step_count) continue;
-    const ProgramStep& step = program.steps[program.lanes[l].first_step + lanes_[l].step];
+    if (lanes_[l].done) continue;
+    const ProgramLoop& loop = program.loops[program.lanes[l].first_loop + lanes_[l].loop];
+    if (lanes_[l].step >= loop.step_count) continue;
+    const ProgramStep& step = program.steps[loop.first_step + lanes_[l].step];
     if (step.verb == Verb::fold) {
       // Its other slots are there already, or not looked at yet.
       if (lanes_[l].blocked_peer != UINT32_MAX) peers.push_back(lanes_[l].blocked_peer);

@@ -54,21 +54,20 @@ Result<std::unique_ptr<Plan>> Plan::create(Program program, ChannelSet& channels
 }
 
 void Plan::build_tables() {
-  for (const ProgramLane& lane : program_.lanes) {
-    LaneTable table;
-    table.lag_from.resize(lane.step_count);
-    for (uint32_t i = 0; i < lane.step_count; ++i) {
-      const ProgramStep& step = program_.steps[lane.first_step + i];
+  for (const ProgramLoop& loop : program_.loops) {
+    LoopTable table;
+    table.lag_from.resize(loop.step_count);
+    for (uint32_t i = 0; i < loop.step_count; ++i) {
+      const ProgramStep& step = program_.steps[loop.first_step + i];
       table.lag_from[i] = step.lag;
-      const uint32_t operand_count = step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
-      for (uint32_t o = 0; o < operand_count; ++o) note_extent(table, program_.operands[step.first_operand + o]);
+      for (uint32_t o = 0; o < operand_count(step); ++o) note_extent(table, program_.operands[step.first_operand + o]);
     }
-    for (uint32_t i = lane.step_count; i-- > 1;) table.lag_from[i - 1] = std::min(table.lag_from[i - 1], table.lag_from[i]);
-    lanes_.push_back(std::move(table));
+    for (uint32_t i = loop.step_count; i-- > 1;) table.lag_from[i - 1] = std::min(table.lag_from[i - 1], table.lag_from[i]);
+    loops_.push_back(std::move(table));
   }
 }
 
-void Plan::note_extent(LaneTable& table, const ProgramOperand& operand) {
+void Plan::note_extent(LoopTable& table, const ProgramOperand& operand) {
   if (operand.division == ProgramOperand::kNoData) {
     table.signals = true;
     return;
@@ -134,8 +133,8 @@ void Plan::bind_division(size_t index, const Bindings& bindings) {
   }
 }
 
-/// Elements of the lane's longest slice.
-uint64_t Plan::longest(const LaneTable& table) const noexcept {
+/// Elements of the loop's longest slice.
+uint64_t Plan::longest(const LoopTable& table) const noexcept {
   uint64_t longest = 0;
   for (const Extent& extent : table.widths) {
     const Bounds& bounds = bounds_[extent.division];
@@ -148,6 +147,13 @@ uint64_t Plan::longest(const LaneTable& table) const noexcept {
     if (bound != nullptr) longest = std::max(longest, bound[extent.last] - bound[extent.first]);
   }
   return longest;
+}
+
+uint64_t Plan::iterations(const ProgramLane& lane, uint32_t loop, uint32_t element_bytes) const noexcept {
+  const LoopTable& table = loops_[lane.first_loop + loop];
+  const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / element_bytes);
+  const uint64_t chunks = (longest(table) + segment - 1) / segment;
+  return table.signals ? std::max<uint64_t>(chunks, 1) : chunks;
 }
 
 uint64_t Plan::memory_bytes() const noexcept {

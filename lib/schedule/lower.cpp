@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 
 #include "schedule/program.hpp"
 #include "tutti/transport.h"
 
-/// Lowering of one lane has four passes:
+/// Lowering of one loop of a lane has four passes:
 ///   draft     each Step becomes verbs in order; receives are posted where they are awaited
-///   prefetch  the largest distance by which all receives of the lane may be posted earlier
-///   guard     an await_sent before every write to bytes that a send may still read
+///   prefetch  the largest distance by which all receives of the loop may be posted earlier
+///   guard     an await_sent before every write to bytes that a send may still read, a drain_sent if that was of an earlier loop
 ///   emit      into the Program's flat arrays
-/// The passes reason about *times*: a verb with lag L at place n of its lane works on chunk k at time (k + L, n), and times
+/// The passes reason about *times*: a verb with lag L at place n of its loop works on chunk k at time (k + L, n), and times
 /// compare lexicographically. For two verbs on the same slice only equal chunks touch; for overlapping slices that differ any
 /// two chunks may.
 namespace tutti {
@@ -23,10 +24,10 @@ namespace {
 constexpr uint16_t kSendDepth = 4;
 /// Receives posted ahead need one ticket more than the distance, and tickets come in powers of two.
 constexpr uint16_t kMaxPrefetch = kSendDepth - 1;
-/// Staging segments of one lane beyond which receives are not posted ahead but share a stage.
+/// Staging segments of one loop beyond which receives are not posted ahead but share a stage.
 constexpr size_t kMaxStageSegments = 64;
 
-/// A verb before it has its final numbers. `place` in the lane is its index in Draft.
+/// A verb before it has its final numbers. `place` in the loop is its index in Draft.
 struct Item {
   Verb verb = Verb::fold;
   std::vector<ProgramOperand> operands;  ///< fold: sources, then destinations; else the posted extent
@@ -47,6 +48,12 @@ struct Draft {
   std::vector<Item> items;
   std::vector<Stage> stages;  ///< from Lowering::program_.stages.size() on
   uint16_t pending_count = 0;
+};
+
+/// What a send of an earlier loop may still read.
+struct OpenSend {
+  ProgramOperand bytes;
+  uint16_t pending = 0;  ///< of the program
 };
 
 enum class Overlap : uint8_t { none, same, partial };
@@ -97,9 +104,35 @@ class Lowering {
   void lower_lane(uint16_t lane) {
     lane_ = lane;
     channel_of_.clear();
+    shared_stages_.clear();
+    open_sends_.clear();
+    ProgramLane result;
+    result.first_loop = static_cast<uint32_t>(program_.loops.size());
+    const uint64_t longest = capabilities_.max_segment_bytes;
+    const uint64_t segment_bytes = schedule_.lanes[lane].segment_bytes;
+    result.segment_bytes = segment_bytes == 0 ? longest : std::min(segment_bytes, longest);
+    std::span<const Step> left = schedule_.lanes[lane].steps;
+    do {  // a lane without steps has a loop too, of none
+      const auto in_loop = [loop = left.empty() ? 0 : left.front().loop](const Step& step) { return step.loop == loop; };
+      const auto end = std::find_if_not(left.begin(), left.end(), in_loop);
+      lower_loop({left.begin(), end}, end == left.end());
+      left = {end, left.end()};
+    } while (!left.empty());
+    result.loop_count = static_cast<uint32_t>(program_.loops.size()) - result.first_loop;
+    program_.lanes.push_back(result);
+  }
+
+  void lower_loop(std::span<const Step> steps, bool is_last) {
+    const std::vector<uint16_t> shared_before = shared_stages_;
+    const auto draft_with = [&](uint32_t prefetch) {
+      shared_stages_ = shared_before;
+      Draft draft;
+      for (const Step& step : steps) draft_step(draft, step, prefetch);
+      return draft;
+    };
     uint32_t prefetch = std::min(capabilities_.prefetch, kMaxPrefetch);
-    Draft draft = draft_lane(prefetch);
-    while (prefetch > 0 && !prefetch_is_safe(draft, prefetch)) draft = draft_lane(--prefetch);
+    Draft draft = draft_with(prefetch);
+    while (prefetch > 0 && !prefetch_is_safe(draft, prefetch)) draft = draft_with(--prefetch);
     const bool posts_receives =
         std::any_of(draft.items.begin(), draft.items.end(), [](const Item& item) { return item.verb == Verb::post_recv; });
     if (posts_receives) {
@@ -108,17 +141,11 @@ class Lowering {
       }
     }
     guard_sends(draft);
+    if (!is_last) keep_open_sends(draft);
     emit(draft, power_of_two_at_least(prefetch + 1));
   }
 
   // ---- draft
-
-  Draft draft_lane(uint32_t prefetch) {
-    Draft draft;
-    shared_stages_.clear();
-    for (const Step& step : schedule_.lanes[lane_].steps) draft_step(draft, step, prefetch);
-    return draft;
-  }
 
   void draft_step(Draft& draft, const Step& step, uint32_t prefetch) {
     std::vector<ProgramOperand> sources;
@@ -257,8 +284,8 @@ class Lowering {
 
   /// An await_sent goes before the earliest write that could reach bytes still being sent. If the ticket is used again before
   /// that, it goes there: with as many chunks the post would wait for the same send, and the last ones have no post after them.
-  void guard_sends(Draft& draft) const {
-    std::vector<Guard> guards;
+  void guard_sends(Draft& draft) {
+    std::vector<Guard> guards = drains(draft);
     for (size_t place = 0; place < draft.items.size(); ++place) {
       const Item& send = draft.items[place];
       if (send.verb != Verb::post_send) continue;
@@ -283,6 +310,42 @@ class Lowering {
     draft.items = std::move(merged);
   }
 
+  /// For each send of an earlier loop whose bytes this one writes: before the first write to them.
+  std::vector<Guard> drains(const Draft& draft) {
+    std::vector<Guard> guards;
+    const auto drain = [&](const OpenSend& send) {
+      std::optional<Time> first;
+      for (size_t place = 0; place < draft.items.size(); ++place) {
+        const Item& writer = draft.items[place];
+        const Time write = {writer.lag, place};
+        if (!writes(writer) || (first && !(write < *first))) continue;
+        for (size_t n = writer.source_count; n < writer.operands.size(); ++n) {
+          if (overlap(writer.operands[n], send.bytes, alias_) != Overlap::none) first = write;
+        }
+      }
+      if (!first) return false;
+      Item item;
+      item.verb = Verb::drain_sent;
+      item.lag = first->iteration;
+      item.pending = send.pending;
+      guards.push_back({first->place, std::move(item)});
+      return true;
+    };
+    open_sends_.erase(std::remove_if(open_sends_.begin(), open_sends_.end(), drain), open_sends_.end());
+    return guards;
+  }
+
+  /// Staged bytes are written by their own loop only.
+  void keep_open_sends(const Draft& draft) {
+    const auto first_pending = static_cast<uint16_t>(program_.pendings.size());
+    for (const Item& item : draft.items) {
+      if (item.verb != Verb::post_send || !is_local(item.operands[0])) continue;
+      open_sends_.push_back({item.operands[0], static_cast<uint16_t>(first_pending + item.pending)});
+    }
+  }
+
+  static bool writes(const Item& item) { return item.verb == Verb::fold || item.verb == Verb::post_recv; }
+
   std::optional<Time> first_write_after(const Draft& draft, size_t place) const {
     const Item& send = draft.items[place];
     const ProgramOperand& bytes = send.operands[0];
@@ -290,7 +353,7 @@ class Lowering {
     std::optional<Time> first;
     for (size_t other = 0; other < draft.items.size(); ++other) {
       const Item& writer = draft.items[other];
-      if (writer.verb != Verb::fold && writer.verb != Verb::post_recv) continue;
+      if (!writes(writer)) continue;
       for (size_t n = writer.source_count; n < writer.operands.size(); ++n) {
         Time write = {writer.lag, other};
         switch (overlap(writer.operands[n], bytes, alias_)) {
@@ -316,18 +379,15 @@ class Lowering {
   // ---- emit
 
   void emit(const Draft& draft, uint16_t receive_depth) {
-    const Lane& lane = schedule_.lanes[lane_];
-    ProgramLane result;
+    ProgramLoop result;
     result.first_step = static_cast<uint32_t>(program_.steps.size());
     result.step_count = static_cast<uint32_t>(draft.items.size());
-    const uint64_t longest = capabilities_.max_segment_bytes;
-    result.segment_bytes = lane.segment_bytes == 0 ? longest : std::min(lane.segment_bytes, longest);
     const auto first_pending = static_cast<uint16_t>(program_.pendings.size());
     program_.pendings.resize(program_.pendings.size() + draft.pending_count);
     std::vector<uint32_t> extent_of(draft.pending_count, UINT32_MAX);
 
     for (const Item& item : draft.items) {
-      if (item.verb == Verb::fold) continue;
+      if (item.verb == Verb::fold || item.verb == Verb::drain_sent) continue;
       program_.pendings[first_pending + item.pending].depth =
           item.verb == Verb::post_recv || item.verb == Verb::await_received ? receive_depth : kSendDepth;
     }
@@ -342,7 +402,10 @@ class Lowering {
       step.channel = item.channel;
       step.first_operand = static_cast<uint32_t>(program_.operands.size());
       bool shares_extent = false;
-      if (item.verb != Verb::fold) {
+      if (item.verb == Verb::drain_sent) {
+        step.first_operand = 0;
+        step.pending = item.pending;
+      } else if (item.verb != Verb::fold) {
         step.pending = static_cast<uint16_t>(first_pending + item.pending);
         uint32_t& extent = extent_of[item.pending];
         shares_extent = extent != UINT32_MAX;
@@ -354,7 +417,7 @@ class Lowering {
       program_.steps.push_back(step);
     }
     program_.stages.insert(program_.stages.end(), draft.stages.begin(), draft.stages.end());
-    program_.lanes.push_back(result);
+    program_.loops.push_back(result);
   }
 
   // ---- operands
@@ -412,7 +475,7 @@ class Lowering {
     return result;
   }
 
-  /// Without prefetch a received segment is folded at once: one stage for each source of a step serves the whole lane.
+  /// Without prefetch a received segment is folded at once: one stage for each source of a step serves all loops of the lane.
   ProgramOperand shared_stage(Draft& draft, Slice slice, size_t nth) {
     if (nth < shared_stages_.size()) {
       ProgramOperand result = extent(ProgramOperand::Kind::staged, slice);
@@ -437,6 +500,7 @@ class Lowering {
   uint16_t lane_ = 0;
   std::map<std::pair<uint32_t, uint8_t>, uint16_t> channel_of_;
   std::vector<uint16_t> shared_stages_;
+  std::vector<OpenSend> open_sends_;
 };
 
 }  // namespace

@@ -62,6 +62,8 @@ std::string_view name(Verb verb) noexcept {
       return "post_recv";
     case Verb::await_received:
       return "await_received";
+    case Verb::drain_sent:
+      return "drain_sent";
   }
   return "unknown";
 }

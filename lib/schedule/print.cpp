@@ -79,6 +79,7 @@ std::string fold_text(const Program& program, const ProgramStep& step) {
 
 std::string step_text(const Program& program, const ProgramStep& step) {
   if (step.verb == Verb::fold) return fold_text(program, step);
+  if (step.verb == Verb::drain_sent) return fmt::format("ticket {}", step.pending);
   std::string text = operand_text(program, program.operands[step.first_operand]);
   if (step.verb == Verb::post_send) text += fmt::format(" to channel {}", step.channel);
   if (step.verb == Verb::post_recv) text += fmt::format(" from channel {}", step.channel);
@@ -92,7 +93,10 @@ std::vector<std::pair<size_t, size_t>> in_order(const Schedule& schedule) {
     for (size_t n = 0; n < schedule.lanes[lane].steps.size(); ++n) order.emplace_back(lane, n);
   }
   std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-    const auto key = [&](const auto& at) { return std::make_tuple(at.first, schedule.lanes[at.first].steps[at.second].lag); };
+    const auto key = [&](const auto& at) {
+      const Step& step = schedule.lanes[at.first].steps[at.second];
+      return std::make_tuple(at.first, step.loop, step.lag);
+    };
     return key(a) < key(b);
   });
   return order;
@@ -123,7 +127,12 @@ std::string print_text(const Schedule& schedule) {
     const Lane& lane = schedule.lanes[n];
     text += fmt::format("  lane {}, chunks {}\n", n,
                         lane.segment_bytes == 0 ? "as long as the transport allows" : "of " + format_bytes(lane.segment_bytes));
-    for (const Step& step : lane.steps) text += fmt::format("    lag {:<4}{}\n", step.lag, step_text(step));
+    uint16_t loop = 0;
+    for (const Step& step : lane.steps) {
+      if (step.loop != loop) text += "   then\n";
+      loop = step.loop;
+      text += fmt::format("    lag {:<4}{}\n", step.lag, step_text(step));
+    }
   }
   return text;
 }
@@ -150,9 +159,13 @@ std::string print_text(const Program& program) {
   for (size_t l = 0; l < program.lanes.size(); ++l) {
     const ProgramLane& lane = program.lanes[l];
     text += fmt::format("  lane {}, segments of {}\n", l, format_bytes(lane.segment_bytes));
-    for (uint32_t n = 0; n < lane.step_count; ++n) {
-      const ProgramStep& step = program.steps[lane.first_step + n];
-      text += fmt::format("    {:<4}lag {:<4}{:<16}{}\n", n, step.lag, name(step.verb), step_text(program, step));
+    uint32_t number = 0;
+    for (uint32_t loop = lane.first_loop; loop < lane.first_loop + lane.loop_count; ++loop) {
+      if (loop != lane.first_loop) text += "   then\n";
+      for (uint32_t n = 0; n < program.loops[loop].step_count; ++n) {
+        const ProgramStep& step = program.steps[program.loops[loop].first_step + n];
+        text += fmt::format("    {:<4}lag {:<4}{:<16}{}\n", number++, step.lag, name(step.verb), step_text(program, step));
+      }
     }
   }
   return text;

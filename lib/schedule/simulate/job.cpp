@@ -42,20 +42,29 @@ class Compaction {
  private:
   void compact(const Lane& lane, uint32_t index) {
     CompactLane result;
-    result.first_step = static_cast<uint32_t>(program.steps.size());
-    result.step_count = static_cast<uint32_t>(lane.steps.size());
+    result.first_loop = static_cast<uint32_t>(program.loops.size());
     const uint64_t segment = lane.segment_bytes == 0 ? longest_segment_ : std::min(lane.segment_bytes, longest_segment_);
     result.segment_bytes = std::max<uint64_t>(1, segment / element_bytes_) * element_bytes_;
-    for (const Step& step : lane.steps) {
-      compact(step, index);
-      result.max_lag = std::max(result.max_lag, step.lag);
+    for (size_t n = 0; n < lane.steps.size(); ++n) {
+      if (n == 0 || lane.steps[n].loop != lane.steps[n - 1].loop) {
+        program.loops.push_back({static_cast<uint32_t>(program.steps.size()), 0, 0});
+      }
+      compact(lane.steps[n], index);
+      CompactLoop& loop = program.loops.back();
+      ++loop.step_count;
+      loop.max_lag = std::max(loop.max_lag, lane.steps[n].lag);
     }
+    result.loop_count = static_cast<uint32_t>(program.loops.size()) - result.first_loop;
+    for (uint32_t n = result.first_loop; n < program.loops.size(); ++n) note_later_lags(program.loops[n]);
+    program.lanes.push_back(result);
+  }
+
+  void note_later_lags(const CompactLoop& loop) {
     uint16_t smallest = UINT16_MAX;
-    for (size_t n = program.steps.size(); n-- > result.first_step;) {
+    for (uint32_t n = loop.first_step + loop.step_count; n-- > loop.first_step;) {
       smallest = std::min(smallest, program.steps[n].lag);
       program.steps[n].smallest_later_lag = smallest;
     }
-    program.lanes.push_back(result);
   }
 
   void compact(const Step& step, uint32_t lane) {
@@ -112,7 +121,8 @@ uint64_t hash_of(const CompactProgram& program) {
     hash = mix(hash, step.local_copies);
   }
   for (const uint32_t message : program.messages) hash = mix(hash, message);
-  for (const CompactLane& lane : program.lanes) hash = mix(mix(hash, lane.first_step), lane.segment_bytes);
+  for (const CompactLoop& loop : program.loops) hash = mix(hash, loop.first_step);
+  for (const CompactLane& lane : program.lanes) hash = mix(mix(hash, lane.first_loop), lane.segment_bytes);
   return hash;
 }
 
@@ -253,12 +263,14 @@ Extent extent(const Job& job, std::span<const uint64_t> bytes_of_slice) {
   for (size_t n = 0; n < job.programs.size(); ++n) {
     const CompactProgram& program = job.programs[n];
     for (const CompactLane& lane : program.lanes) {
-      result.max_lag = std::max<uint64_t>(result.max_lag, lane.max_lag);
-      for (uint32_t step = lane.first_step; step < lane.first_step + lane.step_count; ++step) {
-        const uint32_t slice = program.steps[step].slice;
-        const uint64_t chunks = slice == kNoSlice ? 1 : chunk_count(bytes_of_slice[slice], lane.segment_bytes);
-        steps_of[n] += chunks;
-        result.longest_chunks = std::max(result.longest_chunks, chunks);
+      for (const CompactLoop& loop : loops_of(program, lane)) {
+        result.max_lag = std::max<uint64_t>(result.max_lag, loop.max_lag);
+        for (uint32_t step = loop.first_step; step < loop.first_step + loop.step_count; ++step) {
+          const uint32_t slice = program.steps[step].slice;
+          const uint64_t chunks = slice == kNoSlice ? 1 : chunk_count(bytes_of_slice[slice], lane.segment_bytes);
+          steps_of[n] += chunks;
+          result.longest_chunks = std::max(result.longest_chunks, chunks);
+        }
       }
     }
   }

@@ -29,7 +29,7 @@ struct CompactStep {
   uint32_t slice = kNoSlice;   ///< into Job::slices
   uint32_t first_message = 0;  ///< into CompactProgram::messages: receives, then sends
   uint16_t lag = 0;
-  uint16_t smallest_later_lag = 0;  ///< of this step and those after it
+  uint16_t smallest_later_lag = 0;  ///< of this step and those after it in its loop
   uint16_t receives = 0;
   uint16_t sends = 0;
   uint16_t folds = 0;  ///< operands folded into the first
@@ -37,10 +37,16 @@ struct CompactStep {
   bool operator==(const CompactStep&) const = default;
 };
 
-struct CompactLane {
+struct CompactLoop {
   uint32_t first_step = 0;
   uint32_t step_count = 0;
   uint16_t max_lag = 0;
+  bool operator==(const CompactLoop&) const = default;
+};
+
+struct CompactLane {
+  uint32_t first_loop = 0;
+  uint32_t loop_count = 0;
   uint64_t segment_bytes = 0;
   bool operator==(const CompactLane&) const = default;
 };
@@ -49,10 +55,15 @@ struct CompactLane {
 struct CompactProgram {
   std::vector<CompactStep> steps;
   std::vector<uint32_t> messages;
+  std::vector<CompactLoop> loops;
   std::vector<CompactLane> lanes;
   uint32_t channel_count = 0;
   bool operator==(const CompactProgram&) const = default;
 };
+
+inline std::span<const CompactLoop> loops_of(const CompactProgram& program, const CompactLane& lane) {
+  return std::span(program.loops).subspan(lane.first_loop, lane.loop_count);
+}
 
 /// Where a channel ends: the `local`-th channel of an actor, used by one of its lanes.
 struct End {

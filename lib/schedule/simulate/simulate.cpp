@@ -48,10 +48,13 @@ Prediction measure(const Walk& walk, const Job& job, const Network& network) {
 void add_steps(Prediction& result, const Walk& walk, const Job& job, uint32_t actor) {
   const sim::CompactProgram& program = job.programs[job.actors[actor].program];
   for (uint32_t lane = 0; lane < program.lanes.size(); ++lane) {
-    for (uint32_t n = 0; n < program.lanes[lane].step_count; ++n) {
-      const Walk::StepState& step = walk.steps()[program.lanes[lane].first_step + n];
-      result.steps.push_back(
-          {lane, n, step.chunks, nanoseconds(step.first_start), nanoseconds(step.last_end), nanoseconds(step.waited)});
+    uint32_t number = 0;
+    for (const sim::CompactLoop& loop : loops_of(program, program.lanes[lane])) {
+      for (uint32_t n = 0; n < loop.step_count; ++n) {
+        const Walk::StepState& step = walk.steps()[loop.first_step + n];
+        result.steps.push_back(
+            {lane, number++, step.chunks, nanoseconds(step.first_start), nanoseconds(step.last_end), nanoseconds(step.waited)});
+      }
     }
   }
 }

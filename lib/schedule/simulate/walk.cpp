@@ -33,21 +33,41 @@ void Walk::bind(uint64_t bytes) {
   steps_.clear();
   if (traced_ != kNone) steps_.resize(job_.programs[job_.actors[traced_].program].steps.size());
   for (Process& process : processes_) {
-    const CompactProgram& program = this->program(process);
-    const CompactLane& lane = program.lanes[process.lane];
-    uint64_t most = 0;
-    for (uint32_t n = lane.first_step; n < lane.first_step + lane.step_count; ++n) {
-      most = std::max(most, chunks(program.steps[n], lane.segment_bytes));
-    }
-    process = {process.actor, process.lane, lane.first_step, lane.first_step, 0, most == 0 ? 0 : most + lane.max_lag};
+    process = {process.actor, process.lane};
+    enter_loop(process, program(process).lanes[process.lane].first_loop);
   }
+}
+
+void Walk::enter_loop(Process& process, uint32_t index) const {
+  const CompactProgram& program = this->program(process);
+  const CompactLane& lane = program.lanes[process.lane];
+  process.loop = index;
+  process.iteration = process.iterations = 0;
+  if (index == lane.first_loop + lane.loop_count) return;
+  const CompactLoop& loop = program.loops[index];
+  uint64_t most = 0;
+  for (uint32_t n = loop.first_step; n < loop.first_step + loop.step_count; ++n) {
+    most = std::max(most, chunks(program.steps[n], lane.segment_bytes));
+  }
+  process.step = process.first_live = loop.first_step;
+  process.iterations = most == 0 ? 0 : most + loop.max_lag;
 }
 
 /// The next step that has a chunk; false at the end of the lane.
 bool Walk::find_step(Process& process) const {
+  const CompactLane& lane = program(process).lanes[process.lane];
+  const uint32_t end = lane.first_loop + lane.loop_count;
+  while (process.loop < end) {
+    if (find_step_of_loop(process)) return true;
+    enter_loop(process, process.loop + 1);
+  }
+  return false;
+}
+
+bool Walk::find_step_of_loop(Process& process) const {
   const CompactProgram& program = this->program(process);
   const CompactLane& lane = program.lanes[process.lane];
-  const uint32_t end = lane.first_step + lane.step_count;
+  const uint32_t end = program.loops[process.loop].first_step + program.loops[process.loop].step_count;
   while (process.iteration < process.iterations) {
     for (; process.step < end && program.steps[process.step].smallest_later_lag <= process.iteration; ++process.step) {
       const CompactStep& step = program.steps[process.step];

@@ -60,12 +60,13 @@ class Walk {
   struct Process {
     uint32_t actor = 0;
     uint32_t lane = 0;
+    uint32_t loop = 0;        ///< of the program
     uint32_t step = 0;        ///< of the program
-    uint32_t first_live = 0;  ///< steps before are done with all chunks
+    uint32_t first_live = 0;  ///< steps of the loop before are done with all chunks
     uint64_t iteration = 0;
-    uint64_t iterations = 0;
-    Picoseconds free = 0;  ///< end of its last step
-    uint64_t depth = 0;    ///< messages in the longest chain before
+    uint64_t iterations = 0;  ///< of the loop
+    Picoseconds free = 0;     ///< end of its last step
+    uint64_t depth = 0;       ///< messages in the longest chain before
   };
 
   /// Full: since when its message is there. Empty: since when the sender knows.
@@ -98,7 +99,9 @@ class Walk {
   };
 
   void bind(uint64_t bytes);
+  void enter_loop(Process& process, uint32_t loop) const;
   bool find_step(Process& process) const;
+  bool find_step_of_loop(Process& process) const;
   void consider(uint32_t process);
   bool is_blocked(uint32_t process, Picoseconds& ready);
   void start(uint32_t process, Picoseconds at, Picoseconds ready);

@@ -57,11 +57,13 @@ void Verifier::Machine::lay_out_tables() {
     for (const PendingRing& ring : program.pendings) tickets_.emplace_back(ring.depth, kNone);
     ranks_[rank].first_lag = static_cast<uint32_t>(lag_from_.size());
     lag_from_.resize(lag_from_.size() + program.steps.size());
-    for (const ProgramLane& lane : program.lanes) {
+    ranks_[rank].first_loop = static_cast<uint32_t>(loops_.size());
+    loops_.resize(loops_.size() + program.loops.size());
+    for (const ProgramLoop& loop : program.loops) {
       uint32_t smallest = UINT32_MAX;
-      for (uint32_t n = lane.step_count; n-- > 0;) {
-        smallest = std::min<uint32_t>(smallest, program.steps[lane.first_step + n].lag);
-        lag_from_[ranks_[rank].first_lag + lane.first_step + n] = smallest;
+      for (uint32_t n = loop.step_count; n-- > 0;) {
+        smallest = std::min<uint32_t>(smallest, program.steps[loop.first_step + n].lag);
+        lag_from_[ranks_[rank].first_lag + loop.first_step + n] = smallest;
       }
     }
   }
@@ -79,17 +81,18 @@ void Verifier::Machine::bind(const Call& call) {
     channel.receives.clear();
     channel.released = 0;
   }
-  for (uint32_t rank = 0; rank < job_.size(); ++rank) bind_bounds(rank);
+  for (uint32_t rank = 0; rank < job_.size(); ++rank) {
+    bind_bounds(rank);
+    for (uint32_t loop = 0; loop < job_[rank].loops.size(); ++loop) bind_loop(rank, loop);
+  }
   for (Process& process : processes_) {
     const ProgramLane& lane = job_[process.rank].lanes[process.lane];
     process.segment = std::max<uint64_t>(1, lane.segment_bytes / call.element_bytes);
-    process.iterations = bind_lane(process.rank, process.lane, process.segment);
-    process.iteration = 0;
-    process.step = process.first_live = 0;
-    process.queued = true;
-    process.finished = false;
+    process.loop = lane.first_loop;
+    process.finished = !enter_loop(process);
+    process.queued = !process.finished;
     process.waits_for = kNone;
-    ready_.push_back(static_cast<uint32_t>(&process - processes_.data()));
+    if (process.queued) ready_.push_back(static_cast<uint32_t>(&process - processes_.data()));
   }
   uint64_t cells = 0;
   for (uint32_t rank = 0; rank < job_.size(); ++rank) bind_memory(rank, cells);
@@ -125,16 +128,15 @@ void Verifier::Machine::bind_bounds(uint32_t rank) {
   }
 }
 
-/// Extents of the lane's operands; the number of its chunks, as the engine counts them.
-uint64_t Verifier::Machine::bind_lane(uint32_t rank, uint32_t lane_index, uint64_t segment) {
+/// Extents of the loop's operands, and its length.
+void Verifier::Machine::bind_loop(uint32_t rank, uint32_t loop_index) {
   const Program& program = job_[rank];
-  const ProgramLane& lane = program.lanes[lane_index];
+  const ProgramLoop& loop = program.loops[loop_index];
   uint64_t longest = 0;
   bool signals = false;
-  for (uint32_t n = lane.first_step; n < lane.first_step + lane.step_count; ++n) {
+  for (uint32_t n = loop.first_step; n < loop.first_step + loop.step_count; ++n) {
     const ProgramStep& step = program.steps[n];
-    const uint32_t operands = step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
-    for (uint32_t index = step.first_operand; index < step.first_operand + operands; ++index) {
+    for (uint32_t index = step.first_operand; index < step.first_operand + operand_count(step); ++index) {
       const ProgramOperand& operand = program.operands[index];
       Extent& extent = extents_[ranks_[rank].first_extent + index];
       extent = {};
@@ -147,9 +149,31 @@ uint64_t Verifier::Machine::bind_lane(uint32_t rank, uint32_t lane_index, uint64
       longest = std::max<uint64_t>(longest, extent.length);
     }
   }
-  processes_[ranks_[rank].first_process + lane_index].longest = longest;
-  const uint64_t iterations = (longest + segment - 1) / segment;
-  return signals ? std::max<uint64_t>(iterations, 1) : iterations;
+  loops_[ranks_[rank].first_loop + loop_index] = {longest, signals};
+}
+
+/// The process's loop, or the next of its lane that has anything to do; false if there is none. Counts chunks as the engine does.
+bool Verifier::Machine::enter_loop(Process& process) {
+  const ProgramLane& lane = job_[process.rank].lanes[process.lane];
+  for (; process.loop < lane.first_loop + lane.loop_count; ++process.loop) {
+    const LoopLength& length = loops_[ranks_[process.rank].first_loop + process.loop];
+    process.iterations = (length.longest + process.segment - 1) / process.segment;
+    if (length.signals) process.iterations = std::max<uint64_t>(process.iterations, 1);
+    process.iteration = 0;
+    process.step = process.first_live = 0;
+    if (process.iterations > 0) return true;
+  }
+  return false;
+}
+
+/// No chunk is longer than the lane's longest slice: the rest of a segment is not needed.
+uint64_t Verifier::Machine::stage_stride(uint32_t rank, uint32_t lane_index) const {
+  const ProgramLane& lane = job_[rank].lanes[lane_index];
+  uint64_t longest = 0;
+  for (uint32_t n = lane.first_loop; n < lane.first_loop + lane.loop_count; ++n) {
+    longest = std::max(longest, loops_[ranks_[rank].first_loop + n].longest);
+  }
+  return std::min(longest, processes_[ranks_[rank].first_process + lane_index].segment);
 }
 
 void Verifier::Machine::bind_memory(uint32_t rank, uint64_t& cells) {
@@ -182,9 +206,7 @@ void Verifier::Machine::bind_memory(uint32_t rank, uint64_t& cells) {
   }
   for (size_t n = 0; n < program.stages.size(); ++n) {
     const Stage& stage = program.stages[n];
-    // No chunk is longer than the lane's longest slice: the rest of a segment is not needed.
-    const Process& process = processes_[ranks_[rank].first_process + stage.lane];
-    const uint64_t stride = process.iterations > 1 ? process.segment : process.longest;
+    const uint64_t stride = stage_stride(rank, stage.lane);
     stages_[ranks_[rank].first_stage + n] = {take(stride * stage.depth), static_cast<uint32_t>(stride)};
   }
 }
@@ -251,32 +273,41 @@ void Verifier::Machine::wake(uint32_t index) {
 /// As far as it goes.
 Verifier::Machine::Outcome Verifier::Machine::run_process(uint32_t index) {
   Process& process = processes_[index];
+  if (process.finished) return Outcome::done;  // woken by its own last step
+  do {
+    if (const Outcome outcome = run_loop(process); outcome != Outcome::done) return outcome;
+    ++process.loop;
+  } while (enter_loop(process));
+  process.finished = true;
+  return Outcome::done;
+}
+
+Verifier::Machine::Outcome Verifier::Machine::run_loop(Process& process) {
   const Program& program = job_[process.rank];
-  const ProgramLane& lane = program.lanes[process.lane];
-  const ProgramStep* steps = program.steps.data() + lane.first_step;
-  const uint32_t* lag_from = lag_from_.data() + ranks_[process.rank].first_lag + lane.first_step;
-  const uint64_t end = process.iterations == 0 ? 0 : process.iterations + lane.max_lag;
+  const ProgramLoop& loop = program.loops[process.loop];
+  const ProgramStep* steps = program.steps.data() + loop.first_step;
+  const uint32_t* lag_from = lag_from_.data() + ranks_[process.rank].first_lag + loop.first_step;
+  const uint64_t end = process.iterations + loop.max_lag;
   while (process.iteration < end) {
-    while (process.step < lane.step_count && lag_from[process.step] <= process.iteration) {
+    while (process.step < loop.step_count && lag_from[process.step] <= process.iteration) {
       const ProgramStep& step = steps[process.step];
       if (process.iteration >= step.lag && process.iteration - step.lag < process.iterations) {
         const uint64_t chunk = process.iteration - step.lag;
         const Outcome outcome = run_step(process, step, chunk);
         if (outcome == Outcome::failed) {
-          fault_ = fmt::format("rank {} lane {} step {} ({}) chunk {}: {}", process.rank, process.lane, process.step,
-                               name(step.verb), chunk, fault_);
+          fault_ = fmt::format("rank {} lane {} step {} ({}) chunk {}: {}", process.rank, process.lane,
+                               &step - first_of_lane(process), name(step.verb), chunk, fault_);
         }
         if (outcome != Outcome::done) return outcome;
       }
       ++process.step;
     }
     ++process.iteration;
-    while (process.first_live < lane.step_count && process.iteration >= process.iterations + steps[process.first_live].lag) {
+    while (process.first_live < loop.step_count && process.iteration >= process.iterations + steps[process.first_live].lag) {
       ++process.first_live;
     }
     process.step = process.first_live;
   }
-  process.finished = true;
   return Outcome::done;
 }
 
@@ -287,9 +318,9 @@ Status Verifier::Machine::deadlock() const {
   for (const Process& process : processes_) {
     if (process.finished || ++count > kShown) continue;
     const Program& program = job_[process.rank];
-    const ProgramStep& step = program.steps[program.lanes[process.lane].first_step + process.step];
-    text += fmt::format("; rank {} lane {} waits at step {} ({}) chunk {} for rank {}", process.rank, process.lane, process.step,
-                        name(step.verb), process.iteration - step.lag, process.waits_for);
+    const ProgramStep& step = program.steps[program.loops[process.loop].first_step + process.step];
+    text += fmt::format("; rank {} lane {} waits at step {} ({}) chunk {} for rank {}", process.rank, process.lane,
+                        &step - first_of_lane(process), name(step.verb), process.iteration - step.lag, process.waits_for);
   }
   return error(TUTTI_ERR_INTERNAL, "deadlock of {} lanes{}", count, text);
 }

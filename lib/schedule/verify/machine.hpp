@@ -62,7 +62,7 @@ class Verifier::Machine {
     uint32_t rank = 0;
     uint32_t lane = 0;
     uint64_t segment = 1;  ///< elements
-    uint64_t longest = 0;  ///< elements of its longest slice
+    uint32_t loop = 0;     ///< the current one, of the program
     uint64_t iterations = 0;
     uint64_t iteration = 0;
     uint32_t step = 0;
@@ -91,7 +91,13 @@ class Verifier::Machine {
     uint32_t first_lag = 0;
     uint32_t first_stage = 0;
     uint32_t first_bounds = 0;
+    uint32_t first_loop = 0;
     Memory memory[kBufferCount];
+  };
+  /// What a call makes of a loop.
+  struct LoopLength {
+    uint64_t longest = 0;  ///< elements of its longest slice
+    bool signals = false;
   };
   struct StageCells {
     uint32_t first_cell = 0;
@@ -106,10 +112,13 @@ class Verifier::Machine {
   void bind_bounds(uint32_t rank);
   void bind_memory(uint32_t rank, uint64_t& cells);
   void bind_values(uint32_t rank);
-  uint64_t bind_lane(uint32_t rank, uint32_t lane, uint64_t segment);
+  void bind_loop(uint32_t rank, uint32_t loop);
+  bool enter_loop(Process& process);
+  uint64_t stage_stride(uint32_t rank, uint32_t lane) const;
   Status check_windows() const;
   Status run_all();
   Outcome run_process(uint32_t index);
+  Outcome run_loop(Process& process);
   void wake(uint32_t process);
   Status deadlock() const;
   Status leftovers() const;
@@ -133,6 +142,7 @@ class Verifier::Machine {
   Outcome post_send(Process& process, Transfer transfer, uint32_t& ticket);
   Outcome post_recv(Process& process, Transfer transfer, uint32_t& ticket);
   Outcome settle(Process& process, uint32_t& ticket);
+  Outcome drain(Process& process, uint32_t pending);
   bool match(uint32_t channel_index, size_t number);
   Outcome check_length(const Process& process, const ProgramStep& step, uint64_t chunk, uint32_t& length, bool& signal);
   bool read(const Process& process, uint32_t cell);
@@ -150,6 +160,10 @@ class Verifier::Machine {
   const Extent& extent(const Process& process, uint32_t operand) const {
     return extents_[ranks_[process.rank].first_extent + operand];
   }
+  const ProgramStep* first_of_lane(const Process& process) const {
+    const Program& program = job_[process.rank];
+    return program.steps.data() + program.loops[program.lanes[process.lane].first_loop].first_step;
+  }
   uint32_t cell_of(const Process& process, uint32_t operand, uint64_t chunk) const;
   uint32_t& ticket(const Process& process, uint32_t pending, uint64_t chunk);
 
@@ -160,7 +174,8 @@ class Verifier::Machine {
   std::vector<Process> processes_;
   std::vector<uint32_t> channel_of_;  ///< of (rank, its channel)
   std::vector<Channel> channels_;
-  std::vector<uint32_t> lag_from_;  ///< of (rank, its step): smallest lag of it and the later steps of its lane
+  std::vector<uint32_t> lag_from_;  ///< of (rank, its step): smallest lag of it and the later steps of its loop
+  std::vector<LoopLength> loops_;   ///< of (rank, its loop)
   std::vector<Extent> extents_;
   std::vector<std::vector<uint64_t>> bounds_;  ///< of (rank, its division)
   std::vector<uint64_t> own_counts_;           ///< scratch of bind_bounds

@@ -29,6 +29,8 @@ Verifier::Machine::Outcome Verifier::Machine::run_step(Process& process, const P
       uint32_t& waited = ticket(process, step.pending, chunk);
       return waited == kNone ? Outcome::done : settle(process, waited);
     }
+    case Verb::drain_sent:
+      return chunk > 0 ? Outcome::done : drain(process, step.pending);
   }
   return fault("unknown verb");
 }
@@ -53,7 +55,7 @@ uint32_t Verifier::Machine::cell_of(const Process& process, uint32_t index, uint
 /// The length of the step's chunk; all operands must have the same, as the engine looks at the first only.
 Verifier::Machine::Outcome Verifier::Machine::check_length(const Process& process, const ProgramStep& step, uint64_t chunk,
                                                            uint32_t& length, bool& signal) {
-  const uint32_t operands = step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
+  const uint32_t operands = operand_count(step);
   const uint64_t from = chunk * process.segment;
   for (uint32_t n = 0; n < operands; ++n) {
     const Extent& slice = extent(process, step.first_operand + n);
@@ -138,7 +140,7 @@ Verifier::Machine::Outcome Verifier::Machine::fold(Process& process, const Progr
 /// Whether every source slot has a message and every destination slot is free: the step is taken whole or not at all.
 bool Verifier::Machine::slots_ready(Process& process, const ProgramStep& step, bool& failed, uint32_t length) {
   const Program& program = job_[process.rank];
-  for (uint32_t n = 0; n < uint32_t{step.source_count} + step.destination_count; ++n) {
+  for (uint32_t n = 0; n < operand_count(step); ++n) {
     const ProgramOperand& operand = program.operands[step.first_operand + n];
     if (operand.kind != ProgramOperand::Kind::slot) continue;
     const Channel& channel = channels_[channel_of_[ranks_[process.rank].first_channel + operand.index]];
@@ -160,7 +162,7 @@ bool Verifier::Machine::slots_ready(Process& process, const ProgramStep& step, b
 /// A destination may be exactly a source; else nothing overlaps.
 bool Verifier::Machine::fold_overlaps(const Process& process, const ProgramStep& step, uint64_t chunk, uint32_t length) const {
   const Program& program = job_[process.rank];
-  const uint32_t operands = uint32_t{step.source_count} + step.destination_count;
+  const uint32_t operands = operand_count(step);
   for (uint32_t to = step.source_count; to < operands; ++to) {
     if (program.operands[step.first_operand + to].kind == ProgramOperand::Kind::slot) continue;
     const uint32_t written = cell_of(process, step.first_operand + to, chunk);
@@ -183,7 +185,7 @@ Verifier::Machine::Outcome Verifier::Machine::fold_values(Process& process, cons
   };
   Place places[64];  // the structure check limits operands to that
   const Program& program = job_[process.rank];
-  const uint32_t operands = uint32_t{step.source_count} + step.destination_count;
+  const uint32_t operands = operand_count(step);
   for (uint32_t n = 0; n < operands; ++n) {
     const ProgramOperand& operand = program.operands[step.first_operand + n];
     places[n] = {operand.kind == ProgramOperand::Kind::slot, 0};
@@ -226,7 +228,7 @@ Verifier::Machine::Outcome Verifier::Machine::fold_values(Process& process, cons
 
 void Verifier::Machine::publish_slots(Process& process, const ProgramStep& step, uint32_t length) {
   const Program& program = job_[process.rank];
-  const uint32_t operands = uint32_t{step.source_count} + step.destination_count;
+  const uint32_t operands = operand_count(step);
   for (uint32_t n = 0; n < operands; ++n) {  // sources first: what is heard is passed on
     const ProgramOperand& operand = program.operands[step.first_operand + n];
     if (operand.kind != ProgramOperand::Kind::slot) continue;
@@ -322,6 +324,14 @@ bool Verifier::Machine::match(uint32_t channel_index, size_t number) {
   wake(channel.sender);
   wake(channel.receiver);
   return true;
+}
+
+Verifier::Machine::Outcome Verifier::Machine::drain(Process& process, uint32_t pending) {
+  for (uint32_t& used : tickets_[ranks_[process.rank].first_ticket_ring + pending]) {
+    if (used == kNone) continue;
+    if (const Outcome outcome = settle(process, used); outcome != Outcome::done) return outcome;
+  }
+  return Outcome::done;
 }
 
 Verifier::Machine::Outcome Verifier::Machine::settle(Process& process, uint32_t& used) {

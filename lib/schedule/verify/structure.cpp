@@ -37,8 +37,10 @@ class ProgramCheck {
     }
     pending_users_.resize(program_.pendings.size(), PendingUser{});
     uint32_t next_step = 0;
-    for (uint32_t lane = 0; lane < program_.lanes.size(); ++lane) TUTTI_TRY(check_lane(lane, next_step));
-    if (next_step != program_.steps.size()) return fault("{} steps stand in no lane", program_.steps.size() - next_step);
+    uint32_t next_loop = 0;
+    for (uint32_t lane = 0; lane < program_.lanes.size(); ++lane) TUTTI_TRY(check_lane(lane, next_loop, next_step));
+    if (next_loop != program_.loops.size()) return fault("{} loops stand in no lane", program_.loops.size() - next_loop);
+    if (next_step != program_.steps.size()) return fault("{} steps stand in no loop", program_.steps.size() - next_step);
     return Status();
   }
 
@@ -84,18 +86,31 @@ class ProgramCheck {
     return Status();
   }
 
-  Status check_lane(uint32_t lane_index, uint32_t& next_step) {
+  Status check_lane(uint32_t lane_index, uint32_t& next_loop, uint32_t& next_step) {
     const ProgramLane& lane = program_.lanes[lane_index];
-    if (lane.first_step != next_step || lane.step_count > program_.steps.size() - next_step) {
-      return fault("lane {} has steps {} to {} of {}", lane_index, lane.first_step, lane.first_step + lane.step_count,
-                   program_.steps.size());
+    if (lane.first_loop != next_loop || lane.loop_count == 0 || lane.loop_count > program_.loops.size() - next_loop) {
+      return fault("lane {} has loops {} to {} of {}", lane_index, lane.first_loop, lane.first_loop + lane.loop_count,
+                   program_.loops.size());
     }
     if (lane.segment_bytes == 0) return fault("lane {} has segments of 0 bytes", lane_index);
-    next_step += lane.step_count;
-    for (uint32_t n = lane.first_step; n < next_step; ++n) {
+    next_loop += lane.loop_count;
+    for (uint32_t n = lane.first_loop; n < next_loop; ++n) TUTTI_TRY(check_loop(lane_index, n, next_step));
+    return Status();
+  }
+
+  Status check_loop(uint32_t lane_index, uint32_t loop_index, uint32_t& next_step) {
+    const ProgramLoop& loop = program_.loops[loop_index];
+    if (loop.first_step != next_step || loop.step_count > program_.steps.size() - next_step) {
+      return fault("loop {} has steps {} to {} of {}", loop_index, loop.first_step, loop.first_step + loop.step_count,
+                   program_.steps.size());
+    }
+    next_step += loop.step_count;
+    for (uint32_t n = loop.first_step; n < next_step; ++n) {
       const ProgramStep& step = program_.steps[n];
-      if (step.lag > lane.max_lag) return fault("step {} lags {}, its lane at most {}", n, step.lag, lane.max_lag);
-      const Status status = step.verb == Verb::fold ? check_fold(step, lane_index) : check_transfer(step, lane_index);
+      if (step.lag > loop.max_lag) return fault("step {} lags {}, its loop at most {}", n, step.lag, loop.max_lag);
+      const Status status = step.verb == Verb::fold         ? check_fold(step, lane_index)
+                            : step.verb == Verb::drain_sent ? check_drain(step, lane_index)
+                                                            : check_transfer(step, lane_index, loop_index);
       if (!status.ok()) return status.with_context(fmt::format("lane {} step {} ({})", lane_index, n, name(step.verb)));
     }
     return Status();
@@ -134,7 +149,7 @@ class ProgramCheck {
   }
 
   Status check_fold(const ProgramStep& step, uint32_t lane) const {
-    const uint32_t operands = uint32_t{step.source_count} + step.destination_count;
+    const uint32_t operands = operand_count(step);
     if (step.source_count == 0) return fault("a fold of nothing");
     if (step.destination_count == 0) return fault("a fold into nothing");
     if (operands > kMaxStepOperands) return fault("{} operands; at most {}", operands, kMaxStepOperands);
@@ -150,14 +165,21 @@ class ProgramCheck {
     return Status();
   }
 
-  Status check_transfer(const ProgramStep& step, uint32_t lane) {
+  Status check_drain(const ProgramStep& step, uint32_t lane) const {
+    if (step.pending >= program_.pendings.size()) return fault("ticket ring {} of {}", step.pending, program_.pendings.size());
+    const PendingUser& user = pending_users_[step.pending];
+    if (!user.known || user.receives || user.lane != lane) return fault("ticket ring {} is no send's of this lane", step.pending);
+    return Status();
+  }
+
+  Status check_transfer(const ProgramStep& step, uint32_t lane, uint32_t loop) {
     const bool receives = step.verb == Verb::post_recv || step.verb == Verb::await_received;
     TUTTI_TRY(check_operand(step.first_operand, lane, receives));
     if (program_.operands[step.first_operand].kind == ProgramOperand::Kind::slot) return fault("a transfer of a slot");
     if (step.pending >= program_.pendings.size()) return fault("ticket ring {} of {}", step.pending, program_.pendings.size());
     PendingUser& user = pending_users_[step.pending];
-    if (user.known && (user.receives != receives || user.lane != lane)) return fault("ticket ring {} has two uses", step.pending);
-    user = {true, receives, lane};
+    if (user.known && (user.receives != receives || user.loop != loop)) return fault("ticket ring {} has two uses", step.pending);
+    user = {true, receives, lane, loop};
     if (step.verb != Verb::post_send && step.verb != Verb::post_recv) return Status();
     return check_channel(step.channel, lane, Carrier::messages, receives ? TUTTI_TP_RECV : TUTTI_TP_SEND);
   }
@@ -166,6 +188,7 @@ class ProgramCheck {
     bool known = false;
     bool receives = false;
     uint32_t lane = 0;
+    uint32_t loop = 0;
   };
 
   const Program& program_;
@@ -235,8 +258,10 @@ Status check(const Schedule& schedule) {
     return error(TUTTI_ERR_INTERNAL, "{} lanes; at most {}", schedule.lanes.size(), kMaxLanes);
   for (const Slice& window : schedule.scratch) TUTTI_TRY(check_slice(window, schedule));
   for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
-    for (size_t n = 0; n < schedule.lanes[lane].steps.size(); ++n) {
-      const Status status = check_step(schedule.lanes[lane].steps[n], schedule);
+    const std::vector<Step>& steps = schedule.lanes[lane].steps;
+    for (size_t n = 0; n < steps.size(); ++n) {
+      const bool follows = n == 0 || steps[n].loop >= steps[n - 1].loop;
+      const Status status = follows ? check_step(steps[n], schedule) : Status(TUTTI_ERR_INTERNAL, "stands after a later loop");
       if (!status.ok()) return status.with_context(fmt::format("rank {} lane {} step {}", schedule.rank, lane, n));
     }
   }

@@ -20,10 +20,6 @@ uint64_t scrambled(uint64_t x) {
   return x ^ (x >> 33);
 }
 
-uint32_t operand_count(const ProgramStep& step) {
-  return step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
-}
-
 }  // namespace
 
 Interpreter::Interpreter(std::span<const Program> job, const Call& call, uint64_t seed)
@@ -43,7 +39,7 @@ void Interpreter::set_up_rank(uint32_t rank) {
   for (const ProgramLane& lane : program.lanes) set_up_lane(rank, lane);
   for (const Stage& stage : program.stages) {
     const Lane& lane = own.lanes[stage.lane];
-    own.stages.emplace_back((lane.iterations > 1 ? lane.segment : lane.longest) * stage.depth);
+    own.stages.emplace_back(std::min(lane.segment, lane.longest) * stage.depth);
     for (Number& number : own.stages.back()) number = random_number();
   }
   for (const PendingRing& ring : program.pendings) own.tickets.emplace_back(ring.depth, kNoTicket);
@@ -79,22 +75,28 @@ void Interpreter::set_up_memory(uint32_t rank) {
 }
 
 void Interpreter::set_up_lane(uint32_t rank, const ProgramLane& lane) {
-  const Program& program = job_[rank];
   Lane state;
   state.segment = std::max<uint64_t>(1, lane.segment_bytes / call_.element_bytes);
+  for (uint32_t n = 0; n < lane.loop_count; ++n) set_up_loop(rank, state, job_[rank].loops[lane.first_loop + n]);
+  ranks_[rank].lanes.push_back(std::move(state));
+}
+
+void Interpreter::set_up_loop(uint32_t rank, Lane& lane, const ProgramLoop& loop) {
+  const Program& program = job_[rank];
+  uint64_t longest = 0;
   bool signals = false;
-  for (uint32_t n = lane.first_step; n < lane.first_step + lane.step_count; ++n) {
+  for (uint32_t n = loop.first_step; n < loop.first_step + loop.step_count; ++n) {
     for (uint32_t o = 0; o < operand_count(program.steps[n]); ++o) {
       const ProgramOperand& operand = program.operands[program.steps[n].first_operand + o];
       if (operand.division == ProgramOperand::kNoData) {
         signals = true;
       } else {
-        state.longest = std::max(state.longest, length_of(rank, operand));
+        longest = std::max(longest, length_of(rank, operand));
       }
     }
   }
-  state.iterations = std::max<uint64_t>((state.longest + state.segment - 1) / state.segment, signals ? 1 : 0);
-  ranks_[rank].lanes.push_back(state);
+  lane.iterations.push_back(std::max<uint64_t>((longest + lane.segment - 1) / lane.segment, signals ? 1 : 0));
+  lane.longest = std::max(lane.longest, longest);
 }
 
 uint32_t Interpreter::channel_index(uint16_t lane, uint32_t from, uint32_t to) {
@@ -170,11 +172,25 @@ Interpreter::Progress Interpreter::act(const Actor& actor) {
 }
 
 Interpreter::Progress Interpreter::step_lane(uint32_t rank, Lane& lane, const ProgramLane& program_lane) {
-  const uint64_t end = lane.iterations == 0 ? 0 : lane.iterations + program_lane.max_lag;
+  for (; lane.loop < program_lane.loop_count; ++lane.loop) {
+    if (const Progress progress = step_loop(rank, lane, job_[rank].loops[program_lane.first_loop + lane.loop]); !lane.done) {
+      return progress;
+    }
+    lane.done = false;
+    lane.iteration = lane.step = 0;
+  }
+  lane.done = true;
+  return Progress::moved;
+}
+
+/// lane.done: there was nothing left of the loop.
+Interpreter::Progress Interpreter::step_loop(uint32_t rank, Lane& lane, const ProgramLoop& loop) {
+  const uint64_t iterations = lane.iterations[lane.loop];
+  const uint64_t end = iterations == 0 ? 0 : iterations + loop.max_lag;
   while (lane.iteration < end) {
-    for (; lane.step < program_lane.step_count; ++lane.step) {
-      const ProgramStep& step = job_[rank].steps[program_lane.first_step + lane.step];
-      if (lane.iteration < step.lag || lane.iteration - step.lag >= lane.iterations) continue;
+    for (; lane.step < loop.step_count; ++lane.step) {
+      const ProgramStep& step = job_[rank].steps[loop.first_step + lane.step];
+      if (lane.iteration < step.lag || lane.iteration - step.lag >= iterations) continue;
       const Progress progress = run_step(rank, lane, step, lane.iteration - step.lag);
       if (progress == Progress::moved) ++lane.step;
       return progress;
@@ -256,6 +272,12 @@ Interpreter::Progress Interpreter::run_step(uint32_t rank, Lane& lane, const Pro
     std::vector<size_t>& ring = ranks_[rank].tickets[step.pending];
     size_t& ticket = ring[chunk % ring.size()];
     return ticket == kNoTicket ? Progress::moved : settle(rank, ticket);
+  }
+  if (step.verb == Verb::drain_sent) {
+    for (size_t& ticket : ranks_[rank].tickets[step.pending]) {
+      if (chunk == 0 && ticket != kNoTicket && settle(rank, ticket) == Progress::blocked) return Progress::blocked;
+    }
+    return Progress::moved;
   }
   return step.verb == Verb::fold ? run_fold(rank, lane, step, chunk) : run_post(rank, lane, step, chunk);
 }

@@ -74,8 +74,9 @@ class Interpreter {
   };
   struct Lane {
     uint64_t segment = 1;
-    uint64_t longest = 0;  ///< of its slices
-    uint64_t iterations = 0;
+    uint64_t longest = 0;              ///< of its slices
+    std::vector<uint64_t> iterations;  ///< of each of its loops
+    size_t loop = 0;
     uint64_t iteration = 0;
     uint32_t step = 0;
     bool done = false;
@@ -101,6 +102,7 @@ class Interpreter {
   void set_up_rank(uint32_t rank);
   void set_up_memory(uint32_t rank);
   void set_up_lane(uint32_t rank, const ProgramLane& lane);
+  void set_up_loop(uint32_t rank, Lane& lane, const ProgramLoop& loop);
   uint32_t channel_index(uint16_t lane, uint32_t from, uint32_t to);
   Number random_number();
   static Number contribution(uint32_t rank, uint64_t element);
@@ -117,6 +119,7 @@ class Interpreter {
   Progress act(const Actor& actor);
   Progress act_one_of(std::vector<Actor>& actors);
   Progress step_lane(uint32_t rank, Lane& lane, const ProgramLane& program_lane);
+  Progress step_loop(uint32_t rank, Lane& lane, const ProgramLoop& loop);
   Progress run_step(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk);
   Progress run_fold(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk);
   Progress run_post(uint32_t rank, Lane& lane, const ProgramStep& step, uint64_t chunk);

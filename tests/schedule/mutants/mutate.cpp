@@ -23,11 +23,13 @@ enum ScheduleMutation : size_t {
   kOperandOrder,
   kOperandDropped,
   kSegment,
+  kLoop,
 };
-constexpr std::array<std::string_view, 12> kScheduleNames = {"step dropped",       "step doubled",    "message re-targeted",
+constexpr std::array<std::string_view, 13> kScheduleNames = {"step dropped",       "step doubled",    "message re-targeted",
                                                              "steps reordered",    "slice changed",   "slices of a step changed",
                                                              "finalize changed",   "lag changed",     "buffer changed",
-                                                             "operands reordered", "operand dropped", "segment changed"};
+                                                             "operands reordered", "operand dropped", "segment changed",
+                                                             "loops changed"};
 
 enum ProgramMutation : size_t {
   kProgramDrop,
@@ -93,6 +95,16 @@ void change_operand(ScheduleMutation mutation, Operand& operand, uint32_t size, 
   if (mutation == kRetarget && message) operand.peer = below(random, size);
 }
 
+/// Ends a loop before step `at`, or joins the step's loop to the one before.
+void change_loops(std::vector<Step>& steps, uint32_t at, std::mt19937_64& random) {
+  const uint16_t loop = steps[at].loop;
+  if (below(random, 2) == 0) {
+    for (size_t n = at; n < steps.size(); ++n) ++steps[n].loop;
+  } else if (loop > 0) {
+    for (Step& step : steps) step.loop = static_cast<uint16_t>(step.loop - (step.loop >= loop ? 1 : 0));
+  }
+}
+
 void change_lane(ScheduleMutation mutation, Lane& lane, uint32_t size, std::mt19937_64& random) {
   std::vector<Step>& steps = lane.steps;
   const uint32_t at = below(random, steps.size());
@@ -138,6 +150,9 @@ void change_lane(ScheduleMutation mutation, Lane& lane, uint32_t size, std::mt19
     case kSegment:
       if (step.sources.front().slice.parts != 0) lane.segment_bytes = 4 + 4 * below(random, 6);
       break;
+    case kLoop:
+      change_loops(steps, at, random);
+      break;
   }
 }
 
@@ -146,11 +161,11 @@ void change_lane(ScheduleMutation mutation, Lane& lane, uint32_t size, std::mt19
 void insert_step(Program& program, uint32_t at, const ProgramStep& step) {
   program.steps.insert(program.steps.begin() + at, step);
   bool grown = false;
-  for (ProgramLane& lane : program.lanes) {
+  for (ProgramLoop& loop : program.loops) {
     if (grown) {
-      ++lane.first_step;
-    } else if (at < lane.first_step + lane.step_count) {
-      ++lane.step_count;
+      ++loop.first_step;
+    } else if (at < loop.first_step + loop.step_count) {
+      ++loop.step_count;
       grown = true;
     }
   }
@@ -159,18 +174,14 @@ void insert_step(Program& program, uint32_t at, const ProgramStep& step) {
 void erase_step(Program& program, uint32_t at) {
   program.steps.erase(program.steps.begin() + at);
   bool shrunk = false;
-  for (ProgramLane& lane : program.lanes) {
+  for (ProgramLoop& loop : program.loops) {
     if (shrunk) {
-      --lane.first_step;
-    } else if (at < lane.first_step + lane.step_count) {
-      --lane.step_count;
+      --loop.first_step;
+    } else if (at < loop.first_step + loop.step_count) {
+      --loop.step_count;
       shrunk = true;
     }
   }
-}
-
-uint32_t operands_of(const ProgramStep& step) {
-  return step.verb == Verb::fold ? uint32_t{step.source_count} + step.destination_count : 1;
 }
 
 /// Other transfers only wait: their operands and channel say nothing that is not in the post.
@@ -178,7 +189,7 @@ bool posts(const ProgramStep& step) { return step.verb == Verb::post_send || ste
 
 /// Operands are shared by a post and its await: the step gets its own first.
 ProgramOperand& own_operand(Program& program, ProgramStep& step, std::mt19937_64& random) {
-  const uint32_t count = operands_of(step);
+  const uint32_t count = operand_count(step);
   const auto first = static_cast<uint32_t>(program.operands.size());
   for (uint32_t n = 0; n < count; ++n) {
     const ProgramOperand operand = program.operands[step.first_operand + n];
@@ -234,9 +245,9 @@ void change_place(Program& program, ProgramStep& step, std::mt19937_64& random) 
 void change_lag(Program& program, uint32_t at, std::mt19937_64& random) {
   ProgramStep& step = program.steps[at];
   step.lag = static_cast<uint16_t>(std::max(0, step.lag - 3 + static_cast<int>(below(random, 7))));
-  for (ProgramLane& lane : program.lanes) {
-    if (at < lane.first_step || at >= lane.first_step + lane.step_count) continue;
-    lane.max_lag = std::max(lane.max_lag, step.lag);
+  for (ProgramLoop& loop : program.loops) {
+    if (at < loop.first_step || at >= loop.first_step + loop.step_count) continue;
+    loop.max_lag = std::max(loop.max_lag, step.lag);
   }
 }
 
@@ -276,7 +287,7 @@ void change_program(ProgramMutation mutation, Program& program, std::mt19937_64&
     case kProgramDepth:
       return below(random, 2) == 0 ? change_depth(program.pendings, random) : change_depth(program.stages, random);
     case kProgramVerb:
-      if (step.verb != Verb::fold) step.verb = static_cast<Verb>(1 + below(random, 4));
+      if (step.verb != Verb::fold) step.verb = static_cast<Verb>(1 + below(random, 5));
       return;
   }
 }

@@ -1,8 +1,11 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <utility>
+#include <vector>
 
 #include "schedule/builder.hpp"
+#include "schedule/verify.hpp"
 
 namespace tutti {
 namespace {
@@ -35,15 +38,40 @@ TEST_CASE("the builder's words are cases of the one verb") {
   REQUIRE(schedule.lanes.size() == 1);
   CHECK(schedule.lanes[0].segment_bytes == 64);
   const std::vector<Step> expected = {
-      {{input(third)}, {message(2, third)}, 0, false},
-      {{message(0, third)}, {output(third)}, 0, false},
-      {{message(0, third), input(third)}, {output(third)}, 0, true},
-      {{message(0, third), input(third)}, {message(2, third)}, 0, false},
-      {{message(0, third)}, {output(third), message(2, third)}, 0, false},
-      {{input(kSignal)}, {message(2, kSignal)}, 0, false},
-      {{message(0, kSignal)}, {output(kSignal)}, 0, false},
+      {{input(third)}, {message(2, third)}, 0, 0, false},
+      {{message(0, third)}, {output(third)}, 0, 0, false},
+      {{message(0, third), input(third)}, {output(third)}, 0, 0, true},
+      {{message(0, third), input(third)}, {message(2, third)}, 0, 0, false},
+      {{message(0, third)}, {output(third), message(2, third)}, 0, 0, false},
+      {{input(kSignal)}, {message(2, kSignal)}, 0, 0, false},
+      {{message(0, kSignal)}, {output(kSignal)}, 0, 0, false},
   };
   CHECK(schedule.lanes[0].steps == expected);
+}
+
+TEST_CASE("then() begins a loop behind all steps so far") {
+  ScheduleBuilder plan(Collective::allreduce, request(0, 2));
+  const LaneBuilder lane = plan.lane();
+  const LaneBuilder first = lane.then();  // of an empty lane: no loop before
+  first.at(2).send(1, input());
+  const LaneBuilder second = lane.then();
+  second.recv(1, output());
+  second.at(1).send(1, output());
+  lane.then().recv(1, output());
+  const Schedule schedule = plan.take();
+  std::vector<std::pair<uint16_t, uint16_t>> places;  // (loop, lag)
+  for (const Step& step : schedule.lanes[0].steps) places.emplace_back(step.loop, step.lag);
+  CHECK(places == std::vector<std::pair<uint16_t, uint16_t>>{{0, 2}, {1, 0}, {1, 1}, {2, 0}});
+  CHECK(check(schedule).ok());
+}
+
+TEST_CASE("a step of an earlier loop behind one of a later is refused") {
+  ScheduleBuilder plan(Collective::allreduce, request(0, 2));
+  const LaneBuilder lane = plan.lane();
+  lane.send(1, input());
+  lane.then().recv(1, output());
+  lane.send(1, input());
+  CHECK(check(plan.take()).message().find("stands after a later loop") != std::string::npos);
 }
 
 TEST_CASE("at() lags a step and leaves the lane as it is") {

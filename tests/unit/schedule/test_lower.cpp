@@ -94,7 +94,7 @@ TEST_CASE("prefetch posts receives ahead and gives the others the distance") {
   CHECK(program.steps[2].lag == 3);
   CHECK(program.steps[3].lag == 3);
   CHECK(program.steps[4].lag == 3);
-  CHECK(program.lanes[0].max_lag == 3);
+  CHECK(program.loops[0].max_lag == 3);
   CHECK(program.stages == std::vector<Stage>{{0, 4}});  // three in flight, in powers of two
   CHECK(program.pendings[program.steps[1].pending].depth == 4);
 }
@@ -108,6 +108,38 @@ TEST_CASE("a receive is not posted before a step that still uses the old content
   });
   for (const ProgramStep& step : program.steps) CHECK(step.lag == 0);
   CHECK(program.windows[static_cast<size_t>(BufferId::scratch)].division != ProgramOperand::kNoData);
+}
+
+TEST_CASE("a loop that writes what an earlier one sent waits for all of it, once") {
+  const Program program = lowered(all(Carrier::messages, 1), [](ScheduleBuilder& plan) {
+    const LaneBuilder lane = plan.lane();
+    lane.send(1, output(Slice{4, 0, 2}));
+    lane.send(2, output(Slice{4, 2, 4}));
+    lane.then().recv(1, output(part(0, 4)));  // of the first half
+    lane.then().recv(1, output(part(1, 4)));
+    lane.then().recv(1, output(part(2, 4)));
+  });
+  REQUIRE(program.lanes.size() == 1);
+  REQUIRE(program.loops.size() == 4);
+  CHECK(program.lanes[0].loop_count == 4);
+  CHECK(verbs(program) == std::vector<Verb>{post_send, post_send,                         //
+                                            Verb::drain_sent, post_recv, await_received,  //
+                                            post_recv, await_received,                    //
+                                            Verb::drain_sent, post_recv, await_received});
+  CHECK(program.steps[2].pending == program.steps[0].pending);
+  CHECK(program.steps[7].pending == program.steps[1].pending);
+  CHECK(operand_count(program.steps[2]) == 0);
+}
+
+TEST_CASE("loops that receive what they fold share a stage; one that sends from its own keeps it") {
+  const Program program = lowered(all(Carrier::messages, 0), [](ScheduleBuilder& plan) {
+    const LaneBuilder lane = plan.lane();
+    lane.recv_reduce(1, input(part(0, 2)), output(part(0, 2)));
+    lane.then().recv_reduce(2, input(part(1, 2)), output(part(1, 2)));
+    lane.then().reduce_forward(1, input(), 2);
+  });
+  CHECK(operand(program, 2, 0).index == operand(program, 5, 0).index);
+  CHECK(program.stages == std::vector<Stage>{{0, 1}, {0, 4}});
 }
 
 TEST_CASE("what arrives by message is passed on by both carriers from where it arrived") {
@@ -211,8 +243,7 @@ TEST_CASE("lowering keeps the order of each channel's messages, whatever the car
           if (step.verb != Verb::post_send) continue;
           const ProgramOperand& from = program.operands[step.first_operand];
           const bool signal = from.division == ProgramOperand::kNoData;
-          sent.emplace_back(program.channels[step.channel].peer,
-                            signal ? kSignal : slice_of(program, from));
+          sent.emplace_back(program.channels[step.channel].peer, signal ? kSignal : slice_of(program, from));
         }
         CHECK(sent == expected);
       }

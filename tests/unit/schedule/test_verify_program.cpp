@@ -31,7 +31,7 @@ std::vector<Program> without(std::vector<Program> job, Verb verb) {
   for (Program& program : job) {
     for (size_t n = find_step(program, verb); n != SIZE_MAX; n = find_step(program, verb)) {
       program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(n));
-      --program.lanes[0].step_count;
+      --program.loops[0].step_count;
     }
   }
   return job;
@@ -81,7 +81,7 @@ TEST_CASE("tickets too few for the receives posted ahead are found") {
 }
 
 TEST_CASE("a step that is too late for its lane would not finish its chunks") {
-  CHECK_THAT(broken(Carrier::messages, [](Program& program) { program.lanes[0].max_lag = 0; }), Contains("its lane at most 0"));
+  CHECK_THAT(broken(Carrier::messages, [](Program& program) { program.loops[0].max_lag = 0; }), Contains("its loop at most 0"));
 }
 
 TEST_CASE("segments must hold an element and suit both ends") {
@@ -111,8 +111,8 @@ TEST_CASE("indices out of their arrays are found before anything runs") {
       {[](Program& p) { p.steps[find_step(p, Verb::post_send)].verb = Verb::post_recv; }, "writes the caller's input"},
       {[](Program& p) { p.steps[find_step(p, Verb::fold)].source_count = 0; }, "a fold of nothing"},
       {[](Program& p) { p.steps[find_step(p, Verb::fold)].destination_count = 0; }, "a fold into nothing"},
-      {[](Program& p) { p.lanes[0].step_count -= 1; }, "stand in no lane"},
-      {[](Program& p) { p.lanes[0].step_count += 1; }, "has steps"},
+      {[](Program& p) { p.loops[0].step_count -= 1; }, "stand in no loop"},
+      {[](Program& p) { p.loops[0].step_count += 1; }, "has steps"},
       {[](Program& p) { p.collective = Collective::broadcast; }, "another collective"},
   };
   for (const auto& [change, expected] : cases) CHECK_THAT(broken(Carrier::messages, change), Contains(expected));

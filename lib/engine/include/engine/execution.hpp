@@ -11,8 +11,8 @@
 
 namespace tutti {
 
-/// One run of a Plan: a resumable interpreter. Its position (iteration, step) in each lane is its whole state, so that blocking,
-/// non-blocking and simulated calls are the same code. Driven by one thread at a time.
+/// One run of a Plan: a resumable interpreter. Its position (loop, iteration, step) in each lane is its whole state, so that
+/// blocking, non-blocking and simulated calls are the same code. Driven by one thread at a time.
 class Execution {
  public:
   enum class Outcome : uint8_t { done, blocked, failed };
@@ -42,16 +42,19 @@ class Execution {
 
  private:
   struct LaneState {
-    uint64_t iterations = 0;  // chunks
+    uint64_t iterations = 0;  // chunks of the current loop
     uint64_t iteration = 0;
-    uint32_t step = 0;        // within the lane
+    uint32_t step = 0;        // within the loop
     uint32_t first_live = 0;  // steps before it have done all their chunks
     bool done = false;
+    uint32_t loop = 0;                   // within the lane
     uint32_t blocked_peer = UINT32_MAX;  // world rank whose slot a blocked fold waits for
   };
   enum class StepResult : uint8_t { done, blocked, failed };
 
-  bool advance_lane(uint32_t lane_index, bool& moved);  // true: lane done
+  bool advance_lane(uint32_t lane_index, bool& moved);                        // true: lane done
+  bool advance_loop(const ProgramLane& lane, LaneState& state, bool& moved);  // true: at its end
+  bool enter_next_loop(const ProgramLane& lane, LaneState& state) const noexcept;
   StepResult run_step(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk);
   StepResult fold(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk);
   StepResult post(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk);
@@ -63,6 +66,8 @@ class Execution {
   StepResult link_failed(tutti_status_t status, const ChannelHandle& channel);
   StepResult foreign(uint32_t got_mark, uint64_t got_bytes, uint64_t wanted_bytes, uint32_t peer);
   bool drained();
+  bool settle_all(std::vector<Ticket>& ring);
+  StepResult blocked_or_failed() const noexcept { return status_.ok() ? StepResult::blocked : StepResult::failed; }
   uint64_t chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
   uintptr_t from_origin(BufferId buffer, const void* memory) const noexcept;
   std::byte* local(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;

@@ -98,12 +98,12 @@ class Plan {
     const uint64_t* places[2] = {};  // by BufferId: where the parts lie in a caller's buffer that is not in one piece
     std::vector<uint64_t> memory;    // of table and places
   };
-  struct Extent {  // a kind of slice that occurs in a lane: decides how often it loops
+  struct Extent {  // a kind of slice that occurs in a loop: decides how often it goes round
     uint16_t division;
     uint32_t first;
     uint32_t last;
   };
-  struct LaneTable {
+  struct LoopTable {
     std::vector<Extent> widths;   // one of each width: enough where parts are alike
     std::vector<Extent> extents;  // all that differ, of divisions into blocks
     bool signals = false;
@@ -112,11 +112,13 @@ class Plan {
 
   Plan(Program program, uint32_t choice) : program_(std::move(program)), choice_(choice) {}
   void build_tables();
-  void note_extent(LaneTable& table, const ProgramOperand& operand);
+  void note_extent(LoopTable& table, const ProgramOperand& operand);
   void bind(const Bindings& bindings);
   void bind_scratch(uint64_t element_bytes);
   void bind_division(size_t index, const Bindings& bindings);
-  uint64_t longest(const LaneTable& table) const noexcept;
+  uint64_t longest(const LoopTable& table) const noexcept;
+  /// Chunks of the lane's loop in the running call.
+  uint64_t iterations(const ProgramLane& lane, uint32_t loop, uint32_t element_bytes) const noexcept;
   uint64_t bound(uint16_t division, uint32_t index) const noexcept {
     const Bounds& bounds = bounds_[division];
     if (bounds.table != nullptr) return bounds.table[index];
@@ -126,7 +128,7 @@ class Plan {
   Program program_;
   uint32_t choice_;
   std::vector<ChannelHandle*> channels_;
-  std::vector<LaneTable> lanes_;
+  std::vector<LoopTable> loops_;
   std::vector<std::unique_ptr<std::byte[]>> stages_;
   std::vector<uint64_t> stage_segment_bytes_;
   std::vector<std::vector<Ticket>> tickets_;

@@ -14,6 +14,7 @@
 ///     LaneBuilder lane = plan.lane(segment_bytes);
 ///     lane.at(0).send(next, input(block));
 ///     lane.at(0).recv_reduce(previous, input(block), output(block)).finalize();
+///     lane.then().send(next, output());
 namespace tutti {
 
 inline Operand local(BufferId buffer, Slice slice) { return {Operand::Kind::local, buffer, 0, slice}; }
@@ -62,11 +63,19 @@ class LaneBuilder {
     moved.lag_ = static_cast<uint16_t>(lag);
     return moved;
   }
+  /// The same lane, with steps of a loop that begins when all steps before have done all their chunks.
+  LaneBuilder then() const {
+    LaneBuilder moved = *this;
+    moved.lag_ = 0;
+    const std::vector<Step>& steps = schedule_->lanes[lane_].steps;
+    moved.loop_ = steps.empty() ? uint16_t{0} : static_cast<uint16_t>(steps.back().loop + 1);
+    return moved;
+  }
 
   /// destinations[] = sources[0] op sources[1] op ...: all other words are short for this one.
   StepBuilder fold(std::vector<Operand> sources, std::vector<Operand> destinations) const {
     std::vector<Step>& steps = schedule_->lanes[lane_].steps;
-    steps.push_back({std::move(sources), std::move(destinations), lag_, false});
+    steps.push_back({std::move(sources), std::move(destinations), lag_, loop_, false});
     return StepBuilder(steps.back());
   }
   StepBuilder copy(Operand from, Operand to) const { return fold({from}, {to}); }
@@ -92,6 +101,7 @@ class LaneBuilder {
   Schedule* schedule_;
   size_t lane_;
   uint16_t lag_ = 0;
+  uint16_t loop_ = 0;
 };
 
 class ScheduleBuilder {

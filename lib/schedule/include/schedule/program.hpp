@@ -20,7 +20,7 @@
 /// what makes asynchronous transfer safe: a step that writes local bytes runs only after every posted send of those bytes was
 /// awaited; a step that reads or writes the bytes of a posted receive only after that receive was awaited. At the end the engine
 /// awaits everything posted. With prefetch d, receives are posted d iterations ahead: post_recv keeps its step's lag and all
-/// other verbs of the lane get lag + d, which changes no order on any channel.
+/// other verbs of the loop get lag + d, which changes no order on any channel.
 namespace tutti {
 
 enum class Carrier : uint8_t { slots, messages };
@@ -31,6 +31,7 @@ enum class Verb : uint8_t {
   await_sent,      ///< the post_send with the same `pending`, of the same chunk
   post_recv,       ///< operand 0 (local or staged) from `channel`; ticket `pending`
   await_received,  ///< the post_recv with the same `pending`, of the same chunk
+  drain_sent,      ///< once, with chunk 0: all that the post_send with the same `pending` sent, in an earlier loop of the lane
 };
 
 struct ProgramOperand {
@@ -52,15 +53,28 @@ struct ProgramStep {
   bool finalize = false;
   uint16_t lag = 0;
   uint16_t channel = 0;        ///< post_*
-  uint16_t pending = 0;        ///< post_*, await_*
+  uint16_t pending = 0;        ///< all but fold
   uint32_t first_operand = 0;  ///< into Program::operands; await_*: the extent of the post (operand 0)
   bool operator==(const ProgramStep&) const = default;
 };
 
-struct ProgramLane {
+/// How many operands a step has, from first_operand on.
+inline uint32_t operand_count(const ProgramStep& step) noexcept {
+  if (step.verb == Verb::fold) return uint32_t{step.source_count} + step.destination_count;
+  return step.verb == Verb::drain_sent ? 0 : 1;
+}
+
+struct ProgramLoop {
   uint32_t first_step = 0;
   uint32_t step_count = 0;
   uint16_t max_lag = 0;
+  bool operator==(const ProgramLoop&) const = default;
+};
+
+/// Loops that run one after another.
+struct ProgramLane {
+  uint32_t first_loop = 0;
+  uint32_t loop_count = 0;
   uint64_t segment_bytes = 0;  ///< never 0; at most what every carrier of the lane takes
   bool operator==(const ProgramLane&) const = default;
 };
@@ -101,6 +115,7 @@ struct Program {
   std::array<ProgramWindow, kBufferCount> windows;  ///< by BufferId
   std::vector<ProgramStep> steps;
   std::vector<ProgramOperand> operands;
+  std::vector<ProgramLoop> loops;
   std::vector<ProgramLane> lanes;
   std::vector<ProgramChannel> channels;
   std::vector<Division> divisions;  ///< the different ways in which its slices cut the vector

@@ -25,13 +25,16 @@
 ///     reduce_forward  {output, message to r}  = {message from q, input slice}
 ///     signal          a send whose slice has parts = 0: no data, but the message exists
 ///
-/// Steps stand in lanes. A lane is one counted loop: iteration i works, for the step with lag L, on chunk i - L (software
-/// pipelining as data), in the order of the steps. Lanes are independent of each other. Chunk k of a slice is its elements
-/// [k * segment, (k + 1) * segment) cut off at the slice's end; an empty chunk is skipped at both ends, its message does not
-/// exist. The loop runs until the longest slice of the lane is done.
+/// Steps stand in lanes, which are independent of each other. A lane is one or more counted loops, each begun when this rank has
+/// done the one before. In a loop iteration i works, for the step with lag L, on chunk i - L (software pipelining as data), in
+/// the order of the steps. Chunk k of a slice is its elements [k * segment, (k + 1) * segment) cut off at the slice's end; an
+/// empty chunk is skipped at both ends, its message does not exist. A loop runs until its longest slice is done.
+///
+/// One loop with lags overlaps what follows each other, chunk by chunk, but chunk k of every step must depend on nothing beyond
+/// chunk k. A loop for each round has no such bond: a round may send in one piece what the one before received in several.
 ///
 /// Messages of one lane from one rank to another form a FIFO: the n-th sent is the n-th received. Each (lane, peer, direction)
-/// is a FIFO of its own.
+/// is a FIFO of its own, through all loops; ranks need not have as many loops as each other.
 namespace tutti {
 
 enum class Collective : uint8_t {
@@ -87,6 +90,7 @@ struct Step {
   std::vector<Operand> sources;
   std::vector<Operand> destinations;
   uint16_t lag = 0;
+  uint16_t loop = 0;      ///< of the lane; its steps stand in the order of their loops
   bool finalize = false;  ///< the fold is complete with this step: `avg` divides here, exactly once an element
   bool operator==(const Step&) const = default;
 };

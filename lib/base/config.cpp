@@ -8,6 +8,7 @@
 #include <charconv>
 #include <iterator>
 
+#include "base/nearest.hpp"
 #include "base/types.hpp"
 
 namespace tutti {
@@ -106,21 +107,6 @@ Result<uint64_t> parse_value(const SettingInfo& info, std::string_view text) {
       return error(TUTTI_ERR_CONFIG, "'{}' is not one of {}", text, info.choices);
   }
   return error(TUTTI_ERR_INTERNAL, "setting {} has no type", info.name);
-}
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
 }
 
 bool is_launcher_variable(std::string_view variable) {

@@ -228,6 +228,22 @@ extern "C" tutti_status_t tutti_comm_split(tutti_comm_t comm, int color, int key
   });
 }
 
+extern "C" tutti_status_t tutti_comm_set_algorithm(tutti_comm_t comm, const char* collective, const char* algorithm) {
+  return entry("tutti_comm_set_algorithm", [&]() -> Status {
+    Result<Communicator*> found = find_communicator(comm);
+    if (!found) return found.status();
+    if (!collective) return null_argument("collective");
+    if (!algorithm) return null_argument("algorithm");
+    std::string known;
+    for (uint32_t c = 0; c < kCollectiveCount; ++c) {
+      const auto one = static_cast<Collective>(c);
+      if (name(one) == collective) return (*found)->set_algorithm(one, algorithm);
+      known.append(known.empty() ? "" : ", ").append(name(one));
+    }
+    return error(TUTTI_ERR_ARGUMENT, "there is no collective '{}'; there are: {}", collective, known);
+  });
+}
+
 extern "C" tutti_status_t tutti_comm_destroy(tutti_comm_t comm) {
   return entry("tutti_comm_destroy", [&]() -> Status {
     Result<Communicator*> found = find_communicator(comm);

@@ -31,11 +31,15 @@ uint64_t child_id(uint64_t parent, uint64_t split, uint32_t color) {
 }
 
 /// Ranks that chose differently would run programs that do not fit together.
-uint32_t hash_of(const Choice& choice) {
+uint32_t hash_of(const Choice& choice, const Shape& shape) {
   uint64_t hash = 14695981039346656037u;  // FNV-1a
   const auto add = [&hash](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
   for (const char letter : choice.algorithm->name) add(static_cast<uint8_t>(letter));
   for (const uint64_t parameter : choice.parameters) add(parameter);
+  add(shape.size);
+  for (const std::vector<uint32_t>& level : shape.group_of) {
+    for (const uint32_t group : level) add(group);
+  }
   return static_cast<uint32_t>(hash ^ (hash >> 32));
 }
 
@@ -76,6 +80,7 @@ Result<std::unique_ptr<Communicator>> Communicator::world(std::shared_ptr<Contex
   const uint32_t rank = context->rank();
   std::unique_ptr<Communicator> result(new Communicator(std::move(context), id, rank, std::move(everybody), timeout_ns));
   TUTTI_TRY(result->prepare());
+  TUTTI_TRY(result->agree_on_tuning());
   return result;
 }
 
@@ -89,6 +94,7 @@ Status Communicator::prepare() {
     group_of.push_back(groups.emplace(node, static_cast<uint32_t>(groups.size())).first->second);
   }
   const bool one_node = groups.size() == 1;
+  node_count_ = static_cast<uint32_t>(groups.size());
   const auto here = [&](uint32_t group) { return group == group_of[rank_]; };
   local_size_ = static_cast<uint32_t>(std::count_if(group_of.begin(), group_of.end(), here));
   local_rank_ = static_cast<uint32_t>(std::count_if(group_of.begin(), group_of.begin() + rank_, here));
@@ -97,9 +103,9 @@ Status Communicator::prepare() {
   for (uint32_t c = 0; c < kCollectiveCount; ++c) overrides[c] = context_->agreed(kAlgorithmSettings[c]);
   selector_ = std::make_unique<Selector>(Shape{size(), {std::move(group_of)}}, model, std::move(overrides));
   TUTTI_TRY(selector_->check());
+  use_tuning();
   capabilities_.max_segment_bytes = context_->max_segment_bytes();
-  for (const uint32_t world_rank : world_ranks_)
-    capabilities_.carrier.push_back(context_->fabric().route(world_rank).carrier);
+  for (const uint32_t world_rank : world_ranks_) capabilities_.carrier.push_back(context_->fabric().route(world_rank).carrier);
   context_->engine().add(group_);
   return Status();
 }
@@ -109,7 +115,9 @@ Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArgu
   const bool prefix = arguments.collective == Collective::scan || arguments.collective == Collective::exscan;
   const bool deterministic = deterministic_ && folds_inexactly(arguments);
   // A prefix has no association that all algorithms share: in deterministic mode one of them serves all sizes.
-  const Requirements required{arguments.uneven, arguments.ordered, deterministic && !prefix};
+  const bool by_user = arguments.user_fold.function != nullptr;
+  const Requirements required{arguments.uneven, arguments.ordered, deterministic && !prefix,
+                              by_user ? TypeClass::user : type_class(arguments.dtype)};
   const Result<std::span<const SelectionRow>> table = selector_->table(arguments.collective, required);
   if (!table) return table.status();
   const uint64_t bytes = deterministic && prefix ? 0 : vector_bytes(arguments, size());
@@ -119,8 +127,7 @@ Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArgu
     const uint64_t below = &row == table->data() ? 0 : (&row)[-1].up_to_bytes / unit + 1;
     *range = deterministic && prefix ? CountRange{0, UINT64_MAX} : CountRange{below, row.up_to_bytes / unit};
   }
-  const PlanCache::Key key{arguments.collective, in_place, required.kind(), static_cast<uint16_t>(&row - table->data()),
-                           arguments.root};
+  const PlanCache::Key key{arguments.collective, in_place, row.number, arguments.root};
   if (const std::shared_ptr<Plan>* known = plans_.find(key)) return known;
   PlanRequest request;
   request.shape = selector_->shape();
@@ -129,8 +136,8 @@ Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArgu
   request.in_place = in_place;
   request.parameters = row.choice.parameters;
   context_->log().debug("{} of {} bytes: {}", name(arguments.collective), bytes, row.choice.reason);
-  Result<std::unique_ptr<Plan>> plan =
-      Plan::create(lower(row.choice.algorithm->build(request), capabilities_), group_.channels(), hash_of(row.choice));
+  Result<std::unique_ptr<Plan>> plan = Plan::create(lower(row.choice.algorithm->build(request), capabilities_), group_.channels(),
+                                                    hash_of(row.choice, request.shape));
   if (!plan) return plan.status();
   return plans_.insert(key, std::move(*plan));
 }

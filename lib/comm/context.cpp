@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <set>
 
 #include "cards.hpp"
 #include "transport/loader.hpp"
@@ -78,6 +80,7 @@ Status Context::meet() {
   host_names_.assign(size_, host_name());
   // Must be equal on all ranks; those of rank 0 hold.
   for (const Setting setting : kAlgorithmSettings) agreed_[std::string(info(setting).name)] = config_.text(setting);
+  read_tuning_file();
   agreed_[std::string(info(Setting::check).name)] = config_.choice(Setting::check);
   agreed_[std::string(info(Setting::deterministic).name)] = config_.flag(Setting::deterministic) ? "on" : "off";
   fabric_ = std::make_unique<Fabric>(rank_, size_);
@@ -242,11 +245,32 @@ Status Context::choose_routes(const std::vector<std::string>& cards) {
     if (route.transport < 0) unreachable += fmt::format("{}{} (on {})", unreachable.empty() ? "" : ", ", r, host_names_[r]);
     fabric_->set_route(r, std::move(route));
   }
+  note_links(starts);
   if (!unreachable.empty())
     return error(TUTTI_ERR_CONNECT,
                  "no common transport to rank {}: check TUTTI_TRANSPORTS on both ends{}{}; TUTTI_LOG_LEVEL=info says more",
                  unreachable, trouble_.empty() ? "" : "; here ", trouble_);
   return Status();
+}
+
+void Context::note_links(const std::vector<StartCard>& starts) {
+  std::set<std::string> names;
+  for (const StartCard& start : starts) {
+    for (const auto& [name, started] : start.started) {
+      if (started) names.insert(name);
+    }
+  }
+  own_links_.names.assign(names.begin(), names.end());
+  peer_counts_.resize(transports_.size());
+  for (uint32_t r = 0; r < size_; ++r) {
+    const int transport = r == rank_ ? -1 : fabric_->route(r).transport;
+    if (transport < 0) continue;
+    const bool here = nodes_[r] == nodes_[rank_];
+    PeerCount& peers = peer_counts_[static_cast<size_t>(transport)];
+    ++(here ? peers.within_node : peers.between_nodes);
+    const auto place = std::distance(names.begin(), names.find(transports_[static_cast<size_t>(transport)]->name()));
+    (here ? own_links_.within_node : own_links_.between_nodes) |= uint64_t{1} << std::min<ptrdiff_t>(place, 63);
+  }
 }
 
 void Context::note_trouble(const char* transport, const std::string& line, tutti_status_t status) {
@@ -297,6 +321,11 @@ constexpr const char* kEngineCounters[] = {"engine.operations", "engine.sleeps",
 
 void Context::collect_counter_names() {
   for (const char* name : kEngineCounters) counter_names_.emplace_back(name);
+  peer_counts_.resize(transports_.size());
+  for (const auto& transport : transports_) {
+    counter_names_.push_back(fmt::format("{}.node_peers", transport->name()));
+    counter_names_.push_back(fmt::format("{}.remote_peers", transport->name()));
+  }
   for (const auto& transport : transports_) {
     const char* name = nullptr;
     uint64_t value = 0;
@@ -313,8 +342,15 @@ const char* Context::counter(size_t index, uint64_t* value) {
     *value = values[index];
     return counter_names_[index].c_str();
   }
+  index -= std::size(kEngineCounters);
+  if (index < 2 * peer_counts_.size()) {
+    const PeerCount& peers = peer_counts_[index / 2];
+    *value = index % 2 == 0 ? peers.within_node : peers.between_nodes;
+    return counter_names_[index + std::size(kEngineCounters)].c_str();
+  }
+  index -= 2 * peer_counts_.size();
   engine_->exclusively([&] {
-    size_t left = index - std::size(kEngineCounters);
+    size_t left = index;
     for (const auto& transport : transports_) {
       const char* name = nullptr;
       uint64_t one = 0;
@@ -322,7 +358,7 @@ const char* Context::counter(size_t index, uint64_t* value) {
         if (left-- == 0) *value = one;
     }
   });
-  return counter_names_[index].c_str();
+  return counter_names_[index + std::size(kEngineCounters) + 2 * peer_counts_.size()].c_str();
 }
 
 }  // namespace tutti

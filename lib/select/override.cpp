@@ -94,7 +94,7 @@ const char* unfit_for(const AlgorithmInfo& algorithm, const Shape& shape) {
   return nullptr;
 }
 
-Result<Choice> parse_override(Collective collective, const Shape& shape, std::string_view text) {
+Result<Choice> parse_algorithm(Collective collective, std::string_view text) {
   const size_t colon = text.find(':');
   const std::string_view wanted = text.substr(0, colon);
   Choice choice;
@@ -104,9 +104,6 @@ Result<Choice> parse_override(Collective collective, const Shape& shape, std::st
                  names_of(collective));
   }
   const AlgorithmInfo& algorithm = *choice.algorithm;
-  if (const char* why = unfit_for(algorithm, shape)) {
-    return error(TUTTI_ERR_CONFIG, "{} algorithm {} cannot be used on {} ranks: {}", name(collective), wanted, shape.size, why);
-  }
   choice.parameters = default_parameters(algorithm);
   std::vector<bool> given(choice.parameters.size());
   std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
@@ -117,7 +114,18 @@ Result<Choice> parse_override(Collective collective, const Shape& shape, std::st
     more = comma != std::string_view::npos;
     if (more) rest.remove_prefix(comma + 1);
   }
-  choice.reason = fmt::format("{}: forced by the setting {}", describe(algorithm, choice.parameters), name(collective));
+  return choice;
+}
+
+Result<Choice> parse_override(Collective collective, const Shape& shape, std::string_view text) {
+  Result<Choice> choice = parse_algorithm(collective, text);
+  if (!choice.ok()) return choice;
+  const AlgorithmInfo& algorithm = *choice->algorithm;
+  if (const char* why = unfit_for(algorithm, shape)) {
+    return error(TUTTI_ERR_CONFIG, "{} algorithm {} cannot be used on {} ranks: {}", name(collective), algorithm.name, shape.size,
+                 why);
+  }
+  choice->reason = fmt::format("{}: forced by the setting {}", describe(algorithm, choice->parameters), name(collective));
   return choice;
 }
 

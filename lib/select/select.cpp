@@ -9,6 +9,7 @@
 
 #include "base/types.hpp"
 #include "override.hpp"
+#include "tuned.hpp"
 
 namespace tutti {
 namespace {
@@ -117,17 +118,12 @@ CostModel cost_model(Distance distance) {
   return model;
 }
 
-namespace {
-
-/// Whether groups say anything: more than one of them, and not a rank each.
 bool nests(const Shape& shape) {
   return std::any_of(shape.group_of.begin(), shape.group_of.end(), [&](const std::vector<uint32_t>& level) {
     const uint32_t last = level.empty() ? 0 : *std::max_element(level.begin(), level.end());
     return last > 0 && last + 1 < shape.size;
   });
 }
-
-}  // namespace
 
 Result<std::vector<SelectionRow>> selection_table(Collective collective, const Shape& shape, std::string_view override_text,
                                                   const CostModel& model, const Requirements& required) {
@@ -145,8 +141,7 @@ Result<std::vector<SelectionRow>> selection_table(Collective collective, const S
   }
   std::vector<Candidate> candidates;
   for (const AlgorithmInfo* info : all_algorithms()) {
-    if (info->collective != collective || unfit_for(*info, shape) != nullptr || lacks(*info, required) != nullptr) continue;
-    if (info->has(kNested) && !nests(shape)) continue;
+    if (info->collective != collective || unusable(*info, shape, required) != nullptr) continue;
     candidates.push_back({info, default_parameters(*info)});
   }
   if (candidates.empty()) {
@@ -171,30 +166,6 @@ Result<std::vector<SelectionRow>> selection_table(Collective collective, const S
     table.push_back({range.last_bytes, {winner.algorithm, winner.parameters, reason(ranking, range) + passed_over}});
   }
   return table;
-}
-
-Selector::Selector(Shape shape, CostModel model, Overrides overrides)
-    : shape_(std::move(shape)), model_(model), overrides_(std::move(overrides)) {}
-
-Status Selector::check() const {
-  for (uint32_t c = 0; c < kCollectiveCount; ++c) {
-    if (overrides_[c].empty()) continue;
-    const auto collective = static_cast<Collective>(c);
-    const Result<Choice> forced = parse_override(collective, shape_, overrides_[c]);
-    if (!forced) return forced.status().with_context(fmt::format("setting `{}`", name(collective)));
-  }
-  return Status();
-}
-
-Result<std::span<const SelectionRow>> Selector::table(Collective collective, const Requirements& required) {
-  const auto c = static_cast<size_t>(collective);
-  std::vector<SelectionRow>& table = tables_[c][required.kind()];
-  if (table.empty()) {
-    Result<std::vector<SelectionRow>> made = selection_table(collective, shape_, overrides_[c], model_, required);
-    if (!made) return made.status();
-    table = std::move(*made);
-  }
-  return std::span<const SelectionRow>(table);
 }
 
 const SelectionRow& select(std::span<const SelectionRow> table, uint64_t bytes) {

@@ -23,6 +23,7 @@ constexpr const char* kFooter = R"(Examples:
   TUTTI_SPIN=0 tutti-info config --json
   tutti-info algorithms
   tutti-info select allreduce --ranks 8
+  tutti-info choose allreduce --ranks 8 --nodes 2 --bytes 1M --tuning-file tuning.txt
   tutti-info schedule allreduce --ranks 8 --bytes 1M --rank 0
   tutti-info schedule broadcast --ranks 4 --bytes 1K --algorithm binomial --dot | dot -Tsvg > broadcast.svg
   tutti-info schedule allreduce --ranks 4 --bytes 64K --lowered slots --verify
@@ -36,8 +37,9 @@ Exit codes:
 
 struct Arguments {
   bool markdown = false, json = false, between_nodes = false, in_place = false, dot = false, verify = false;
-  std::string collective, bytes = "0", algorithm, lowered;
-  uint32_t ranks = 0, root = 0;
+  bool uneven = false, ordered = false;
+  std::string collective, bytes = "0", algorithm, lowered, type = "f32", links, tuning_file;
+  uint32_t ranks = 0, nodes = 1, root = 0;
   std::optional<uint32_t> rank;
 };
 
@@ -68,6 +70,20 @@ void declare_choice(CLI::App& command, Arguments& given) {
   command.add_flag("--between-nodes", given.between_nodes, "Choose as for ranks on different nodes; default: all on one");
 }
 
+void declare_choose(CLI::App& command, Arguments& given) {
+  command.add_option("collective", given.collective, "allreduce, broadcast ...")->required()->type_name("COLLECTIVE");
+  command.add_option("-n,--ranks", given.ranks, "Number of ranks")->required()->type_name("N");
+  command.add_option("--nodes", given.nodes, "Nodes that they are on, in blocks (default 1)")->type_name("M");
+  command.add_option("-b,--bytes", given.bytes, "Size of the whole vector, all blocks together")->required()->type_name("SIZE");
+  command.add_option("-t,--type", given.type, "Type, as f32, or class of types, as small_float (default f32)")->type_name("TYPE");
+  command.add_option("--links", given.links, "Transports within nodes / between them (default as there are nodes: shm/tcp)")
+      ->type_name("TEXT");
+  command.add_option("--tuning-file", given.tuning_file, "What tutti-tune measured (default: the setting tuning_file)")
+      ->type_name("FILE");
+  command.add_flag("--uneven", given.uneven, "Blocks of different lengths");
+  command.add_flag("--ordered", given.ordered, "An operation that does not commute");
+}
+
 void declare(CLI::App& app, Arguments& given) {
   app.set_help_flag("-h,--help", "Print this help");
   app.footer(kFooter);
@@ -75,7 +91,8 @@ void declare(CLI::App& app, Arguments& given) {
   CLI::App* const config = app.add_subcommand("config", "All settings: name, type, default, value and its source, meaning");
   config->add_flag("--markdown", given.markdown, "The reference page, docs/settings.md");
   config->add_flag("--json", given.json, "For programs");
-  app.add_subcommand("algorithms", "All algorithms with their parameters");
+  CLI::App* const algorithms = app.add_subcommand("algorithms", "All algorithms with their parameters");
+  algorithms->add_flag("--markdown", given.markdown, "The reference page, docs/algorithms.md");
   CLI::App* const schedule = app.add_subcommand("schedule", "What each rank does in a collective, step by step");
   declare_choice(*schedule, given);
   schedule->add_option("-b,--bytes", given.bytes, "Size, on which the choice depends (default 0)")->type_name("SIZE");
@@ -88,6 +105,7 @@ void declare(CLI::App& app, Arguments& given) {
   schedule->add_flag("--verify", given.verify, "Prove that the schedule is right, on up to 64 ranks");
   CLI::App* const select = app.add_subcommand("select", "Which algorithm is used for which size, and why");
   declare_choice(*select, given);
+  declare_choose(*app.add_subcommand("choose", "What a call would use, and why: candidates, times, what is left out"), given);
   app.add_subcommand("counters", "What each counter counts");
   app.add_subcommand("errors", "Status codes: what they mean and what to do");
   app.add_subcommand("version", "Version of the library");
@@ -120,6 +138,34 @@ int show_choice(const Arguments& given, bool schedule) {
   return complain(problem.message(), problem.code() == TUTTI_ERR_INTERNAL ? kExitFailure : kExitUsage);
 }
 
+Result<std::string> explanation(const Arguments& given, Config config) {
+  const Result<Collective> collective = parse_collective(given.collective);
+  if (!collective.ok()) return collective.status();
+  const Result<uint64_t> bytes = parse_bytes(given.bytes);
+  if (!bytes.ok()) return bytes.status().with_context("--bytes");
+  ChooseRequest request;
+  request.collective = *collective;
+  request.rank_count = given.ranks;
+  request.node_count = given.nodes;
+  request.bytes = *bytes;
+  request.type = given.type;
+  request.links = given.links;
+  request.tuning_file = given.tuning_file.empty() ? config.text(Setting::tuning_file) : given.tuning_file;
+  request.uneven = given.uneven;
+  request.ordered = given.ordered;
+  request.config = std::move(config);
+  return choose_page(request);
+}
+
+int explain(const Arguments& given) {
+  Config config;
+  const Status environment = config.load_environment(environ);
+  if (!environment.ok()) complain(environment.message(), kExitFailure);
+  const Result<std::string> page = explanation(given, std::move(config));
+  if (!page.ok()) return complain(page.status().message(), kExitUsage);
+  return put(*page, environment.ok() ? kExitOk : kExitFailure);
+}
+
 /// Pages that show values also say what is wrong in the environment.
 int show_settings(const CLI::App& app, const Arguments& given) {
   Config config;
@@ -144,7 +190,8 @@ int run(int argc, char** argv) {
     return complain(fmt::format("{} (tutti-info --help)", problem.what()), kExitUsage);
   }
   if (app.got_subcommand("version")) return put(library_version() + "\n");
-  if (app.got_subcommand("algorithms")) return put(algorithms_page());
+  if (app.got_subcommand("algorithms")) return put(algorithms_page(given.markdown ? Format::markdown : Format::text));
+  if (app.got_subcommand("choose")) return explain(given);
   if (app.got_subcommand("counters")) return put(counters_page());
   if (app.got_subcommand("errors")) return put(errors_page());
   if (app.got_subcommand("schedule")) return show_choice(given, true);

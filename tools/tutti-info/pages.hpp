@@ -8,8 +8,8 @@
 
 #include "base/config.hpp"
 #include "base/status.hpp"
-#include "select/select.hpp"
 #include "schedule/algorithm.hpp"
+#include "select/select.hpp"
 
 /// The subcommands of tutti-info. Each gives the text that main prints; none prints by itself.
 namespace tutti::info {
@@ -20,7 +20,8 @@ enum class Format : uint8_t { text, markdown, json };
 std::string overview(const Config& config, const std::string& library_version);
 /// Markdown: the reference page docs/settings.md, without the values that are set here.
 std::string config_page(const Config& config, Format format);
-std::string algorithms_page();
+/// Markdown: the reference page docs/algorithms.md.
+std::string algorithms_page(Format format);
 std::string counters_page();
 std::string errors_page();
 
@@ -31,6 +32,21 @@ struct SelectRequest {
   Distance network = Distance::within_node;
 };
 Result<std::string> select_page(const SelectRequest& request);
+
+/// What a call, in this environment, would use.
+struct ChooseRequest {
+  Collective collective = Collective::allreduce;
+  uint32_t rank_count = 1;
+  uint32_t node_count = 1;
+  uint64_t bytes = 0;
+  std::string type = "f32";  // a type or a class of types
+  std::string links;         // "": shm within a node, tcp between
+  std::string tuning_file;   // "": none
+  bool uneven = false;
+  bool ordered = false;
+  Config config;  // for the overrides
+};
+Result<std::string> choose_page(const ChooseRequest& request);
 
 enum class Lowering : uint8_t { none, messages, slots };
 

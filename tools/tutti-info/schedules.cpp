@@ -20,26 +20,6 @@ constexpr uint32_t kMaxRanksPrinted = 16;   // without --rank
 constexpr uint32_t kMaxRanksVerified = 64;  // the verifier's work grows with the square
 constexpr uint64_t kSlotBytes = 65536;      // the default of the setting shm_slot_bytes
 
-std::string restrictions(const AlgorithmInfo& algorithm) {
-  std::string text;
-  const auto add = [&](const std::string& one) { text += (text.empty() ? "" : ", ") + one; };
-  if (algorithm.min_ranks > 1) add(fmt::format("at least {} ranks", algorithm.min_ranks));
-  if (algorithm.max_ranks != UINT32_MAX) add(fmt::format("at most {} ranks", algorithm.max_ranks));
-  if (algorithm.has(kPowerOfTwoRanks)) add("powers of two only");
-  if (algorithm.has(kEqualBlocks)) add("equal blocks only");
-  if (algorithm.has(kNested)) add("for nested ranks");
-  if (algorithm.has(kRankOrdered)) add("folds in rank order");
-  if (algorithm.has(kCanonical)) add("deterministic");
-  return text;
-}
-
-std::string parameter_text(const ParameterInfo& parameter) {
-  const auto value = [&](uint64_t number) { return parameter.bytes ? format_bytes(number) : fmt::format("{}", number); };
-  return fmt::format("{} (default {}, {} to {}): {}", std::string(parameter.name), value(parameter.default_value),
-                     value(parameter.min), parameter.max == UINT64_MAX ? "any" : value(parameter.max),
-                     std::string(parameter.doc));
-}
-
 Result<std::vector<SelectionRow>> table_for(const SelectRequest& request) {
   if (request.rank_count == 0 || request.rank_count > kMaxRanks) {
     return error(TUTTI_ERR_ARGUMENT, "--ranks: {} is not from 1 to {}", request.rank_count, kMaxRanks);
@@ -116,18 +96,6 @@ Result<Collective> parse_collective(std::string_view text) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", std::string(name(collective)));
   }
   return error(TUTTI_ERR_ARGUMENT, "'{}' is no collective with a schedule; known are {}", std::string(text), known);
-}
-
-std::string algorithms_page() {
-  std::string text;
-  for (const AlgorithmInfo* algorithm : all_algorithms()) {
-    text += fmt::format("{} {}\n    {}\n", std::string(name(algorithm->collective)), std::string(algorithm->name),
-                        std::string(algorithm->summary));
-    if (const std::string limits = restrictions(*algorithm); !limits.empty()) text += fmt::format("    {}\n", limits);
-    for (const ParameterInfo& parameter : algorithm->parameters) text += fmt::format("    {}\n", parameter_text(parameter));
-    text += fmt::format("    Source: {}\n", std::string(algorithm->source));
-  }
-  return text + "To force one: the setting of the collective's name, as TUTTI_ALLREDUCE=ring:segment_bytes=256K\n";
 }
 
 Result<std::string> select_page(const SelectRequest& request) {

@@ -271,6 +271,12 @@ TUTTI_API tutti_status_t tutti_comm_create_from_store(const tutti_store_t* store
 #define TUTTI_COLOR_NONE (-1)
 TUTTI_API tutti_status_t tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* new_comm);
 
+/* From now on calls of `collective` ("allreduce", "broadcast" ...: the settings of these names) on this communicator use this
+ * algorithm, as "ring:segment_bytes=256K"; "": Tutti chooses, as the settings say for "". Persistent requests that were started
+ * before keep theirs. Collective over comm, blocking; rank 0's text counts. TUTTI_ERR_CONFIG on all ranks, and nothing is
+ * changed, where it cannot be used here. */
+TUTTI_API tutti_status_t tutti_comm_set_algorithm(tutti_comm_t comm, const char* collective, const char* algorithm);
+
 /* Releases a communicator. Local: does not wait for peers. Outstanding requests complete with TUTTI_ERR_ABORTED. */
 TUTTI_API tutti_status_t tutti_comm_destroy(tutti_comm_t comm);
 

@@ -50,6 +50,8 @@ class Communicator {
   Status run_both(MessageOperation& first, MessageOperation& second);
   /// nullptr for kNoColor.
   Result<std::unique_ptr<Communicator>> split(int32_t color, int32_t key);
+  /// Forces an algorithm from now on, on this communicator; "": none. Collective; rank 0's text counts.
+  Status set_algorithm(Collective collective, std::string_view text);
   void abort() { context_->engine().abort(group_); }
 
   // ---- the driver's
@@ -64,12 +66,17 @@ class Communicator {
   Communicator(std::shared_ptr<Context> context, uint64_t id, uint32_t rank, std::vector<uint32_t> world_ranks,
                uint64_t timeout_ns);
   Status prepare();
+  Status agree_on_tuning();
+  void use_tuning();
+  /// Everybody gets rank 0's text. Collective.
+  Status take_from_first(std::string& text);
   Deadline deadline() const { return timeout_ns_ == 0 ? Deadline() : Deadline::after(context_->clock(), timeout_ns_); }
 
   std::shared_ptr<Context> context_;
   uint32_t rank_;
   uint32_t local_rank_ = 0;
   uint32_t local_size_ = 1;
+  uint32_t node_count_ = 1;
   std::vector<uint32_t> world_ranks_;
   uint64_t timeout_ns_;
   Group group_;

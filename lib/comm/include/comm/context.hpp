@@ -22,17 +22,28 @@
 #include "engine/engine.hpp"
 #include "engine/fabric.hpp"
 #include "schedule/shape.hpp"
+#include "select/tuning.hpp"
 #include "tutti/transport.h"
 
 namespace tutti {
 
 class Communicator;
 class TransportHost;
+struct StartCard;
 
 /// The settings that force an algorithm, by Collective.
 inline constexpr Setting kAlgorithmSettings[] = {
     Setting::allreduce,      Setting::reduce,   Setting::broadcast, Setting::allgather, Setting::gather,  Setting::scatter,
     Setting::reduce_scatter, Setting::alltoall, Setting::scan,      Setting::exscan,    Setting::barrier,
+};
+
+/// Which transports carry messages within nodes, and between them.
+struct LinkFacts {
+  std::vector<std::string> names;  ///< of all transports, in the order of the bits; the same on all ranks
+  uint64_t within_node = 0;
+  uint64_t between_nodes = 0;
+  /// TuningKey::links.
+  std::string text(bool on_one_node, bool rank_a_node) const;
 };
 
 struct ContextOptions {
@@ -48,7 +59,8 @@ struct ContextOptions {
   std::shared_ptr<void> keep_alive;  ///< goes with the context
 };
 
-/// One rank's presence in one job: its transports, engine and control thread. Shared by its communicators, and gone with the last.
+/// One rank's presence in one job: its transports, engine and control thread. Shared by its communicators, and gone with the
+/// last.
 class Context : public std::enable_shared_from_this<Context> {
  public:
   /// Finds the job and meets all its ranks. Blocks for `bootstrap_timeout` at most.
@@ -73,6 +85,19 @@ class Context : public std::enable_shared_from_this<Context> {
   bool node_slots() const noexcept { return node_slots_; }
   /// A setting that all ranks must agree on: rank 0's.
   const std::string& agreed(Setting setting) const;
+  /// agreed(Setting::tuning_file) where rank 0 has a table to give; else it is "", or what is wrong with rank 0's file.
+  static constexpr const char* kTuningFollows = "follows";
+  /// Rank 0's table, as it goes to the others.
+  const std::string& tuning_text() const noexcept { return tuning_text_; }
+  /// Of the pairs of this rank.
+  const LinkFacts& own_links() const noexcept { return own_links_; }
+  /// What all ranks have agreed on; nullptr: no table.
+  void share_tuning(std::shared_ptr<const TuningTable> tuning, LinkFacts links) {
+    tuning_ = std::move(tuning);
+    links_ = std::move(links);
+  }
+  const std::shared_ptr<const TuningTable>& tuning() const noexcept { return tuning_; }
+  const LinkFacts& links() const noexcept { return links_; }
   uint64_t world_id() const noexcept { return world_id_; }
   bool in_forked_child() const noexcept { return guard_.in_child(); }
   /// nullptr past the last.
@@ -81,9 +106,14 @@ class Context : public std::enable_shared_from_this<Context> {
   const std::shared_ptr<void>& attachment(const std::function<std::shared_ptr<void>()>& make);
 
  private:
+  struct PeerCount {
+    uint64_t within_node = 0;
+    uint64_t between_nodes = 0;
+  };
   explicit Context(ContextOptions options);
   Status meet();
   Status find_job_info();
+  void read_tuning_file();
   Status open_transports();
   Status exchange_addresses();
   Status start_transports();
@@ -91,6 +121,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Status start_engine();
   void collect_counter_names();
   bool oversubscribed() const;
+  void note_links(const std::vector<StartCard>& starts);
   void note_trouble(const char* transport, const std::string& line, tutti_status_t status);
 
   Config config_;
@@ -117,7 +148,12 @@ class Context : public std::enable_shared_from_this<Context> {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<ControlThread> control_;
   RequestPool requests_;
-  std::string trouble_;  // why transports did not start
+  std::string tuning_text_;
+  LinkFacts own_links_;
+  std::shared_ptr<const TuningTable> tuning_;
+  LinkFacts links_;
+  std::vector<PeerCount> peer_counts_;  // by transport
+  std::string trouble_;                 // why transports did not start
   std::vector<std::string> counter_names_;
   std::mutex attachment_mutex_;
   std::shared_ptr<void> attachment_;

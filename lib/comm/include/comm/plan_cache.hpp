@@ -14,15 +14,14 @@
 
 namespace tutti {
 
-/// Plans of one communicator, the least recently used one dropped first. Plans hold no byte counts: one serves all sizes of its
-/// row of the selection table.
+/// Plans of one communicator, the least recently used one dropped first. Plans hold no byte counts: one serves all
+/// calls for which the same algorithm and parameters are chosen.
 class PlanCache {
  public:
   struct Key {
     Collective collective;
     bool in_place;
-    uint8_t kind;  // of the selection table: what the call requires
-    uint16_t row;  // of the selection table
+    uint16_t choice;  // SelectionRow::number
     uint32_t root;
     bool operator==(const Key&) const = default;
   };
@@ -55,7 +54,7 @@ class PlanCache {
   };
   struct Hash {
     size_t operator()(const Key& key) const noexcept {
-      const uint64_t packed = (uint64_t{key.root} << 32) | (uint64_t{key.row} << 16) | (uint64_t{key.kind} << 8) |
+      const uint64_t packed = (uint64_t{key.root} << 32) | (uint64_t{key.choice} << 16) |
                               (uint64_t{static_cast<uint8_t>(key.collective)} << 1) | uint64_t{key.in_place};
       return std::hash<uint64_t>()(packed);
     }

@@ -31,6 +31,7 @@ class CollectiveCall : public CollectiveOperation {
   }
   /// For a call object of one communicator alone: what the last call found serves the next one of its kind.
   void remember_last() noexcept { remembers_ = true; }
+  void forget_last() noexcept { last_plan_.reset(); }
   /// Every later run is the same call: what can be found once is kept.
   void keep_plan(bool keeps) noexcept {
     keeps_plan_ = keeps;

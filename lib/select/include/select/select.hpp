@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "base/status.hpp"
 #include "schedule/algorithm.hpp"
+#include "select/tuning.hpp"
 
 namespace tutti {
 
@@ -25,6 +27,7 @@ struct Choice {
 struct SelectionRow {
   uint64_t up_to_bytes = UINT64_MAX;
   Choice choice;
+  uint16_t number = 0;  ///< given by Selector: the same for rows of a collective with the same algorithm and parameters
 };
 
 /// What carries the messages: decides the prices that algorithms are compared by.
@@ -38,9 +41,12 @@ struct Requirements {
   bool uneven = false;     ///< blocks of different lengths
   bool ordered = false;    ///< an operation that does not commute
   bool canonical = false;  ///< deterministic mode
+  TypeClass type = TypeClass::integers;
   /// A number below kKinds, different for each.
-  uint8_t kind() const noexcept { return static_cast<uint8_t>(int{uneven} | int{ordered} << 1 | int{canonical} << 2); }
-  static constexpr size_t kKinds = 8;
+  uint8_t kind() const noexcept {
+    return static_cast<uint8_t>(int{uneven} | int{ordered} << 1 | int{canonical} << 2 | static_cast<int>(type) << 3);
+  }
+  static constexpr size_t kKinds = 8 * kTypeClassCount;
 };
 
 /// The choice for every size, rows ascending, the last up to UINT64_MAX. Pure: ranks that give the same arguments get the same
@@ -61,14 +67,37 @@ class Selector {
 
   /// Judges the overrides.
   Status check() const;
-  Result<std::span<const SelectionRow>> table(Collective collective, const Requirements& required);
+  /// What was measured, to be taken before what the model says. links: TuningKey::links of the communicator.
+  void set_tuning(std::shared_ptr<const TuningTable> tuning, uint32_t nodes, std::string links);
+  /// Another override from now on; "": none. Tables and rows of the collective that were given out are gone.
+  Status force(Collective collective, std::string_view override_text);
+  /// Rows have their numbers.
+  Result<std::span<const SelectionRow>> table(Collective collective, const Requirements& required) {
+    const auto c = static_cast<size_t>(collective);
+    const size_t kind = tuning_ == nullptr ? required.kind() % kModelKinds : required.kind();
+    if (tables_[c] == nullptr || (*tables_[c])[kind].empty()) return make(collective, required);
+    return std::span<const SelectionRow>((*tables_[c])[kind]);
+  }
   const Shape& shape() const noexcept { return shape_; }
 
  private:
+  static constexpr size_t kModelKinds = Requirements::kKinds / kTypeClassCount;  // the model knows no types
+  using Tables = std::array<std::vector<SelectionRow>, Requirements::kKinds>;
+  struct Known {
+    const AlgorithmInfo* algorithm;
+    Parameters parameters;
+  };
+  Result<std::span<const SelectionRow>> make(Collective collective, const Requirements& required);
+  uint16_t number_of(Collective collective, const Choice& choice);
+
   Shape shape_;
   CostModel model_;
   Overrides overrides_;
-  std::array<std::array<std::vector<SelectionRow>, Requirements::kKinds>, kCollectiveCount> tables_;
+  std::shared_ptr<const TuningTable> tuning_;
+  uint32_t nodes_ = 1;
+  std::string links_;
+  std::array<std::unique_ptr<Tables>, kCollectiveCount> tables_;
+  std::array<std::vector<Known>, kCollectiveCount> known_;  // by number
 };
 
 /// The row for `bytes`. The table must not be empty. Allocates nothing.

@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TUTTI_INFO, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -50,6 +51,13 @@ class TuttiInfo(unittest.TestCase):
         # It is about the settings, not about this machine.
         self.assertEqual(written, self.page("config", "--markdown", TUTTI_SPIN="7us"))
 
+    def test_algorithms_page_is_up_to_date(self):
+        written = (ROOT / "docs/algorithms.md").read_text(encoding="utf-8")
+        self.assertEqual(written, self.page("algorithms", "--markdown"), "run: tutti-info algorithms --markdown > docs/algorithms.md")
+        for file in (ROOT / "algorithms").glob("*/*.cpp"):
+            if file.parent.name != "common":
+                self.assertIn(f"| `{file.stem}` |", written)
+
     def test_settings_and_where_they_come_from(self):
         names = re.findall(r"^TUTTI_SETTING\((\w+),", (ROOT / "lib/base/include/base/settings.def").read_text(encoding="utf-8"), re.M)
         settings = {one["name"]: one for one in json.loads(self.page("config", "--json", TUTTI_SPIN="7us"))}
@@ -90,6 +98,40 @@ class TuttiInfo(unittest.TestCase):
         self.assertIn("ring:segment_bytes=64K", forced)
         self.assertNotIn("up to", forced)
         self.assertNotEqual(text, self.page("select", "allreduce", "--ranks", "8", "--between-nodes"))
+
+    def test_choice_of_one_call(self):
+        call = ("choose", "allreduce", "--bytes", "64K")
+        text = self.page(*call, "--ranks", "6")
+        self.assertIn("allreduce of 64K on 6 ranks, 1 node, over shm\n", text)
+        self.assertRegex(text, r"\n  choice: (\S+)\n  why:    \w+: .* predicted at ")
+        self.assertIn(f"* {re.search(r'choice: (.*)', text)[1]} ", text)
+        self.assertRegex(text, r"- swing +left out: it needs a power of two ranks")
+        self.assertRegex(text, r"- hierarchical +left out: it is for nested ranks")
+        self.assertRegex(self.page(*call, "--ranks", "6", "--nodes", "2"), r"  hierarchical:\S+ +[\d.]+ us")
+        self.assertRegex(self.page(*call, "--ranks", "4", "--ordered"), r"- ring +left out: it does not fold in rank order")
+        forced = self.page(*call, "--ranks", "4", TUTTI_ALLREDUCE="ring:channels=2")
+        self.assertIn("forced by the setting allreduce", forced)
+        self.assertRegex(forced, r"\* ring:segment_bytes=0,channels=2 ")
+        self.assertRegex(self.page(*call, "--ranks", "4", TUTTI_DETERMINISTIC="on"), r"- ring +left out: it is not deterministic")
+
+    def test_choice_by_a_tuning_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "tuning.txt")
+            file.write_text("tutti-tuning 1\n"
+                            "use allreduce ranks=4 nodes=1 links=shm bytes<=4K flat\n"
+                            "use allreduce ranks=4 nodes=1 links=shm bytes=any swing\n"
+                            "time allreduce ranks=4 nodes=1 links=shm bytes=64K swing 41.5us\n"
+                            "time allreduce ranks=4 nodes=1 links=shm bytes=64K ring:channels=2 52us\n", encoding="utf-8")
+            call = ("choose", "allreduce", "--bytes", "100K")
+            text = self.page(*call, "--ranks", "4", "--tuning-file", str(file))
+            self.assertIn(f"measured on 4 ranks on 1 node ({file}:3)", text)
+            self.assertRegex(text, r"measured at 64K\n  \* swing:\S+ +[\d.]+ us +41\.5 us\n    ring:segment_bytes=0,channels=2 +[\d.]+ us +52\.0 us\n")
+            self.assertEqual(text, self.page(*call, "--ranks", "4", TUTTI_TUNING_FILE=str(file)))
+            self.assertIn("it needs a power of two ranks", self.page(*call, "--ranks", "5", "--tuning-file", str(file)))
+            self.assertIn("the nearest to 5 ranks", self.page("choose", "allreduce", "--bytes", "1K", "--ranks", "5", "--tuning-file", str(file)))
+            self.assertIn("has nothing near 4 ranks on 1 node over tcp", self.page(*call, "--ranks", "4", "--links", "tcp", "--tuning-file", str(file)))
+            file.write_text("tutti-tuning 1\nuse allreduce ranks=4 nodes=1 bytes=any swnig\n", encoding="utf-8")
+            self.assertIn(f"{file}:2: ", self.refused(*call, "--ranks", "4", "--tuning-file", str(file)))
 
     def test_schedules(self):
         ring = ("schedule", "allreduce", "--ranks", "4", "--bytes", "1M", "--algorithm", "ring")
@@ -137,6 +179,10 @@ class TuttiInfo(unittest.TestCase):
         self.assertIn("--rank", self.refused("schedule", "allreduce", "--ranks", "17"))
         self.assertIn("--bytes", self.refused("schedule", "allreduce", "--ranks", "4", "--bytes", "big"))
         self.assertIn("--dot", self.refused("schedule", "allreduce", "--ranks", "4", "--dot", "--lowered", "slots"))
+        self.assertIn("--bytes", self.refused("choose", "allreduce", "--ranks", "4"))
+        self.assertIn("--nodes: 5", self.refused("choose", "allreduce", "--ranks", "4", "--bytes", "8", "--nodes", "5"))
+        self.assertIn("--type", self.refused("choose", "allreduce", "--ranks", "4", "--bytes", "8", "--type", "colour"))
+        self.assertIn("absent.txt", self.refused("choose", "allreduce", "--ranks", "4", "--bytes", "8", "--tuning-file", "absent.txt"))
         self.assertIn("--markdown", self.refused("config", "--markdown", "--json"))
         self.assertIn("frobnicate", self.refused("frobnicate"))
 

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Tutti authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Forcing an algorithm on one communicator.
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "job.hpp"
+
+using namespace tutti::test;
+
+namespace {
+
+constexpr uint64_t kCount = 1000;
+
+/// Sums numbers that all ranks can check to the last bit.
+void check_sum(tutti_comm_t comm, int rank, int size, Complaints& complaints, const std::string& what) {
+  std::vector<int32_t> own(kCount);
+  std::iota(own.begin(), own.end(), rank * 1000);
+  std::vector<int32_t> sum(kCount, -1);
+  complaints.expect_status(tutti_allreduce(comm, own.data(), sum.data(), kCount, TUTTI_INT32, TUTTI_SUM), TUTTI_OK, what);
+  for (uint64_t n = 0; n < kCount; ++n) {
+    const auto wanted = static_cast<int32_t>(n) * size + 1000 * (size * (size - 1) / 2);
+    if (sum[n] == wanted) continue;
+    complaints.expect(false, what + ": element " + std::to_string(n) + " is " + std::to_string(sum[n]));
+    return;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an algorithm can be forced on a communicator, again and again") {
+  const std::string complaints = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
+    for (int round = 0; round < 2; ++round) {
+      for (const char* algorithm : {"ring", "ring:channels=2", "flat", "tree:segment_bytes=1K", "recursive_doubling", ""}) {
+        // Rank 0's text counts; the others may say what they like.
+        const std::string text = rank == 0 ? algorithm : "nonsense";
+        complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", text.c_str()), TUTTI_OK, algorithm);
+        check_sum(comm, rank, 3, complaints, algorithm);
+        check_sum(comm, rank, 3, complaints, algorithm);
+      }
+    }
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("an algorithm that cannot be used is an error on all ranks, and changes nothing") {
+  const std::string complaints = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
+    complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", "tree"), TUTTI_OK, "tree");
+    for (const auto& [algorithm, told] :
+         {std::pair{"rign", "'rign'"}, {"swing", "power of two"}, {"ring:channels=99", "1..16"}}) {
+      const std::string text = rank == 0 ? algorithm : "ring";
+      complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", text.c_str()), TUTTI_ERR_CONFIG, algorithm);
+      complaints.expect(std::string(tutti_last_error()).find(told) != std::string::npos, tutti_last_error());
+      check_sum(comm, rank, 3, complaints, algorithm);
+    }
+    complaints.expect_status(tutti_comm_set_algorithm(comm, "allredice", "ring"), TUTTI_ERR_ARGUMENT, "collective");
+    complaints.expect_status(tutti_comm_set_algorithm(comm, nullptr, "ring"), TUTTI_ERR_ARGUMENT, "no collective");
+    complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", nullptr), TUTTI_ERR_ARGUMENT, "no algorithm");
+    check_sum(comm, rank, 3, complaints, "after bad arguments");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("persistent and outstanding calls are not disturbed when an algorithm is forced") {
+  const std::string complaints = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
+    int32_t own = rank + 1;
+    int32_t sum = 0;
+    tutti_request_t persistent = nullptr;
+    complaints.expect_status(tutti_allreduce_init(comm, &own, &sum, 1, TUTTI_INT32, TUTTI_SUM, &persistent), TUTTI_OK, "init");
+    for (const char* algorithm : {"ring", "flat", "tree", "double_tree"}) {
+      int32_t other = 0;
+      tutti_request_t outstanding = nullptr;
+      complaints.expect_status(tutti_iallreduce(comm, &own, &other, 1, TUTTI_INT32, TUTTI_MAX, &outstanding), TUTTI_OK, "start");
+      complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", algorithm), TUTTI_OK, algorithm);
+      complaints.expect_status(tutti_wait(&outstanding), TUTTI_OK, "wait");
+      complaints.expect(other == 3, "maximum of an outstanding call");
+      sum = 0;
+      complaints.expect_status(tutti_start(persistent), TUTTI_OK, "start");
+      complaints.expect_status(tutti_wait(&persistent), TUTTI_OK, "wait");
+      complaints.expect(sum == 6, "sum of a persistent call");
+    }
+    complaints.expect_status(tutti_request_free(&persistent), TUTTI_OK, "free");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("what is forced on one communicator leaves others alone") {
+  const std::string complaints = run_ranks(4, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
+    tutti_comm_t half = nullptr;
+    complaints.expect_status(tutti_comm_split(comm, rank % 2, rank, &half), TUTTI_OK, "split");
+    // Swing needs a power of two: the halves have that, and choose for themselves.
+    complaints.expect_status(tutti_comm_set_algorithm(half, "allreduce", rank % 2 == 0 ? "swing" : "ring"), TUTTI_OK, "halves");
+    check_sum(comm, rank, 4, complaints, "all");
+    check_sum(half, rank / 2, 2, complaints, "half");
+    complaints.expect_status(tutti_comm_destroy(half), TUTTI_OK, "destroy");
+  });
+  CHECK(complaints == "");
+}

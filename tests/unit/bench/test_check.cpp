@@ -9,6 +9,7 @@
 #include "check.hpp"
 #include "dtypes.hpp"
 #include "kernels/kernels.hpp"
+#include "streams.hpp"
 
 using namespace tutti_perf;
 
@@ -335,10 +336,7 @@ std::vector<std::byte> fold_by_reference(const CheckCase& check_case, uint64_t c
   std::vector<const void*> sources;
   const uint32_t contributors = check_case.contributors == 0 ? check_case.rank_count : check_case.contributors;
   for (uint32_t rank = 0; rank < contributors; ++rank) {
-    CheckCase one = check_case;
-    one.rank = rank;
-    inputs.emplace_back(bytes);
-    make_test_data(one)->fill(inputs.back().data(), count);
+    inputs.push_back(make_stream(check_case, rank, 0, count));
     if (check_case.op == kScaledSum) {
       tutti::scale(dtype, inputs.back().data(), inputs.back().data(), count, scale_factor(rank), tutti::CpuLevel::scalar);
     }

@@ -20,7 +20,10 @@ const KernelTable& kernels(CpuLevel level) noexcept {
 }  // namespace
 
 FoldFunction fold_function(DType dtype, Op op, CpuLevel level) noexcept {
-  return kernels(level).fold[static_cast<size_t>(dtype)][static_cast<size_t>(op)];
+  const auto type = static_cast<size_t>(dtype);
+  const auto operation = static_cast<size_t>(op);
+  const FoldFunction own = kernels(level).fold[type][operation];
+  return own != nullptr ? own : kScalarKernels.fold[type][operation];
 }
 
 void widen_to_f32(DType dtype, float* to, const void* from, uint64_t count, CpuLevel level) noexcept {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of a level, a row a type. Each level includes this last, after its element types, operations and loops, which have
-// the same names in each.
+// the same names in each, and a flag kHasWidePairs: whether it has folds for pairs of 16 bytes.
 #pragma once
 
 #include "table.hpp"
@@ -86,6 +86,7 @@ constexpr void add_bool(Row row) {
 
 template <class T>
 constexpr void add_pair(Row row) {
+  if constexpr (sizeof(T) == 8 && !kHasWidePairs) return;  // those of the level below are taken
   row[Op::minloc] = &fold<Pair<T>, ExtremeLocation<true>>;
   row[Op::maxloc] = &fold<Pair<T>, ExtremeLocation<false>>;
 }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "guarded_buffer.hpp"
 #include "level_under_test.hpp"
@@ -70,7 +72,8 @@ class Arena {
       : sources_(sources), expected_(expected) {}
 
   /// Folds the first `bytes`, each buffer at an offset of its own from a guard page: the upper one, or the lower.
-  void check(tutti::FoldFunction fold, size_t count, size_t bytes, size_t offset, bool back) {
+  /// Results of at least streamed_bytes go past the caches.
+  void check(tutti::FoldFunction fold, size_t count, size_t bytes, size_t offset, bool back, uint64_t streamed_bytes) {
     const size_t b_offset = offset * 7 % kOffsets;
     const size_t to_offset = offset * 13 % kOffsets;
     std::byte* a = back ? first_.at_back(bytes, offset) : first_.at_front(offset);
@@ -83,7 +86,7 @@ class Arena {
     std::memset(below, static_cast<int>(kCanary), static_cast<size_t>(above - below));
     const void* from[] = {a, b};
     void* destination = to;
-    fold({&destination, from, 1, 2, count});
+    fold({&destination, from, 1, 2, count, 1, nullptr, streamed_bytes});
     const long wrong = first_difference(to, expected_.data(), bytes);
     const bool clean = std::all_of(below, to, is_canary) && std::all_of(to + bytes, above, is_canary);
     if (wrong >= 0 || !clean) {
@@ -114,7 +117,22 @@ TEST_CASE("two sources: every length, every alignment, nothing outside the buffe
     Arena arena(sources, expected);
     for (size_t count = 0; count <= kLongest; ++count) {
       for (size_t offset = 0; offset < kOffsets; ++offset)
-        arena.check(fold, count, count * tutti::size_bytes(dtype), offset, (offset + count) % 2 == 0);
+        arena.check(fold, count, count * tutti::size_bytes(dtype), offset, (offset + count) % 2 == 0, tutti::kStreamedBytes);
+    }
+  });
+}
+
+TEST_CASE("streamed results: every length, every alignment, nothing outside the buffers") {
+  std::mt19937_64 random(17);
+  for_all_folds([&](DType dtype, Op op) {
+    INFO(label(dtype, op));
+    const auto sources = random_sources(dtype, 2, kLongest, random);
+    const auto expected = folded(CpuLevel::scalar, dtype, op, sources, 1);
+    const auto fold = tutti::fold_function(dtype, op, level_under_test());
+    Arena arena(sources, expected);
+    for (const size_t count : std::initializer_list<size_t>{0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127, 130}) {
+      for (size_t offset = 0; offset < kOffsets; ++offset)
+        arena.check(fold, count, count * tutti::size_bytes(dtype), offset, (offset + count) % 2 == 0, 0);
     }
   });
 }
@@ -181,7 +199,8 @@ class ManyFolds {
     for (auto& input : inputs_) input.push_back(kCanary);
   }
 
-  void check(uint32_t destination_count, uint64_t divisor, Alias alias, const std::vector<std::byte>& expected, size_t count) {
+  void check(uint32_t destination_count, uint64_t divisor, Alias alias, const std::vector<std::byte>& expected, size_t count,
+             uint64_t streamed_bytes = tutti::kStreamedBytes) {
     const size_t bytes = count * element_bytes_;
     std::vector<const void*> from;
     std::vector<void*> to;
@@ -193,7 +212,8 @@ class ManyFolds {
     const auto aliased = static_cast<size_t>(std::max(alias.source, 0));
     if (alias.source >= 0) to[static_cast<size_t>(alias.destination)] = inputs_[aliased].data();
     const std::byte beyond = inputs_[aliased][bytes];
-    fold_({to.data(), from.data(), destination_count, static_cast<uint32_t>(from.size()), count, divisor});
+    fold_(
+        {to.data(), from.data(), destination_count, static_cast<uint32_t>(from.size()), count, divisor, nullptr, streamed_bytes});
     bool right = inputs_[aliased][bytes] == beyond;
     for (uint32_t d = 0; d < destination_count; ++d) {
       right = right && first_difference(static_cast<const std::byte*>(to[d]), expected.data(), bytes) < 0;
@@ -233,6 +253,7 @@ TEST_CASE("1 to 9 sources, 1 to 4 destinations, divisors, in place on any source
           for (const Alias alias : {Alias{0, -1}, Alias{0, 0}, Alias{last_destination, last}, Alias{0, last / 2}}) {
             for (const size_t count : {size_t{0}, size_t{1}, size_t{17}, size_t{75}})
               folds.check(destination_count, divisor, alias, expected, count);
+            if (destination_count <= 2) folds.check(destination_count, divisor, alias, expected, 75, 0);
           }
         }
       }
@@ -278,6 +299,23 @@ TEST_CASE("conversions to f32 and back, and scaling: as the reference, in place 
   }
 }
 
+namespace {
+
+/// Narrows `values` at the level and by the reference.
+void compare_narrowing(DType dtype, const std::vector<float>& values) {
+  std::vector<std::byte> expected(values.size() * tutti::size_bytes(dtype));
+  std::vector<std::byte> result(expected.size());
+  tutti::narrow_from_f32(dtype, expected.data(), values.data(), values.size(), CpuLevel::scalar);
+  tutti::narrow_from_f32(dtype, result.data(), values.data(), values.size(), level_under_test());
+  const long wrong = first_difference(result.data(), expected.data(), result.size());
+  if (wrong < 0) return;
+  INFO(tutti::name(dtype));
+  INFO(hex(std::bit_cast<uint32_t>(values[static_cast<size_t>(wrong) / tutti::size_bytes(dtype)])));
+  FAIL("differs from the reference");
+}
+
+}  // namespace
+
 TEST_CASE("narrowing: every binade, ties and their neighbours") {
   std::vector<float> values;
   for (uint32_t high = 0; high < 65536; ++high) {
@@ -285,16 +323,56 @@ TEST_CASE("narrowing: every binade, ties and their neighbours") {
     for (const uint32_t low : {0u, 1u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u, 0xefffu, 0xf000u, 0xffffu})
       values.push_back(std::bit_cast<float>(high << 16 | low));
   }
-  for (const DType dtype : {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2}) {
-    INFO(tutti::name(dtype));
-    std::vector<std::byte> expected(values.size() * tutti::size_bytes(dtype));
-    std::vector<std::byte> result(expected.size());
-    tutti::narrow_from_f32(dtype, expected.data(), values.data(), values.size(), CpuLevel::scalar);
-    tutti::narrow_from_f32(dtype, result.data(), values.data(), values.size(), level_under_test());
-    const long wrong = first_difference(result.data(), expected.data(), result.size());
-    if (wrong >= 0) {
-      INFO(hex(std::bit_cast<uint32_t>(values[static_cast<size_t>(wrong) / tutti::size_bytes(dtype)])));
-      FAIL("differs from the reference");
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2}) compare_narrowing(dtype, values);
+}
+
+// Where a format has few bits, what decides is the upper bits of an f32 and whether anything is below: 20 bits reach beyond the
+// last bit of the smallest denormal number of the 8-bit formats. TUTTI_TEST_LONG=1 takes every f32 there is.
+TEST_CASE("narrowing to 8 bits: every f32 whose rounding can differ") {
+  const char* const long_tests = std::getenv("TUTTI_TEST_LONG");
+  const bool every = long_tests != nullptr && std::string_view(long_tests) == "1";
+  const uint32_t kept = every ? 32 : 20;
+  std::vector<float> values;
+  for (uint32_t block = 0; block < (1u << 12); ++block) {
+    values.clear();
+    for (uint32_t i = 0; i < 1u << (kept - 12); ++i) {
+      const uint32_t high = (block << (kept - 12) | i) << (32 - kept);
+      values.push_back(std::bit_cast<float>(high));
+      if (every) continue;
+      for (const uint32_t low : {1u, 0x7ffu, 0x800u, 0xfffu}) values.push_back(std::bit_cast<float>(high | low));
+    }
+    for (const DType dtype : {DType::f8e4m3, DType::f8e5m2}) compare_narrowing(dtype, values);
+  }
+}
+
+TEST_CASE("widening of 8 bits: every code") {
+  for (const DType dtype : {DType::f8e4m3, DType::f8e5m2}) {
+    std::vector<uint8_t> codes(256);
+    for (size_t code = 0; code < codes.size(); ++code) codes[code] = static_cast<uint8_t>(code);
+    std::vector<float> expected(codes.size());
+    std::vector<float> result(codes.size());
+    tutti::widen_to_f32(dtype, expected.data(), codes.data(), codes.size(), CpuLevel::scalar);
+    tutti::widen_to_f32(dtype, result.data(), codes.data(), codes.size(), level_under_test());
+    CHECK(std::memcmp(result.data(), expected.data(), codes.size() * sizeof(float)) == 0);
+  }
+}
+
+TEST_CASE("8-bit floats: every pair of codes, every operation") {
+  Elements a;
+  Elements b;
+  for (uint32_t code = 0; code < 65536; ++code) {
+    a.push_back(code & 0xff);
+    b.push_back(code >> 8);
+  }
+  for (const DType dtype : {DType::f8e4m3, DType::f8e5m2}) {
+    const std::vector<std::vector<std::byte>> sources = {pack(dtype, a), pack(dtype, b)};
+    for (const Op op : {Op::sum, Op::prod, Op::min, Op::max, Op::avg}) {
+      for (const uint64_t divisor : divisors(op, {1, 2, 3})) {
+        INFO(label(dtype, op) << " divisor " << divisor);
+        const auto expected = folded(CpuLevel::scalar, dtype, op, sources, divisor);
+        const auto result = folded(level_under_test(), dtype, op, sources, divisor);
+        REQUIRE(first_difference(result.data(), expected.data(), result.size()) == -1);
+      }
     }
   }
 }
@@ -313,4 +391,30 @@ TEST_CASE("copy_bytes: any length, several destinations, a destination that is t
     CHECK(first[bytes] == kCanary);
     CHECK(second[bytes] == kCanary);
   }
+}
+
+TEST_CASE("copy_bytes past the caches: every length and alignment up to three lines, nothing outside") {
+  std::vector<std::byte> source(400);
+  std::mt19937_64 random(5);
+  for (auto& byte : source) byte = static_cast<std::byte>(random());
+  GuardedBuffer buffer(4096);
+  for (size_t bytes = 0; bytes <= 200; ++bytes) {
+    for (size_t offset = 0; offset < kOffsets; ++offset) {
+      const bool back = (bytes + offset) % 2 == 0;
+      std::byte* const at = back ? buffer.at_back(bytes, offset) : buffer.at_front(offset);
+      std::byte* const below = at - std::min<size_t>(64, static_cast<size_t>(at - buffer.begin()));
+      std::byte* const above = at + bytes + std::min<size_t>(64, static_cast<size_t>(buffer.end() - at) - bytes);
+      std::memset(below, static_cast<int>(kCanary), static_cast<size_t>(above - below));
+      void* to = at;
+      tutti::copy_bytes(&to, 1, source.data() + offset, bytes, 0);
+      const auto is_canary = [](std::byte byte) { return byte == kCanary; };
+      const bool clean = std::all_of(below, at, is_canary) && std::all_of(at + bytes, above, is_canary);
+      if (!clean || first_difference(at, source.data() + offset, bytes) >= 0) {
+        CAPTURE(bytes, offset, back, clean);
+        FAIL("wrong bytes");
+      }
+    }
+  }
+  void* same = source.data();
+  tutti::copy_bytes(&same, 1, source.data(), source.size(), 0);
 }

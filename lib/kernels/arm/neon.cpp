@@ -28,6 +28,7 @@ struct Float16Conversion {
 using Float16 = Widened<Float16Conversion>;
 using Float8E4m3 = Widened<SmallConversion<uint8_t, kFloat8E4m3>>;
 using Float8E5m2 = Widened<SmallConversion<uint8_t, kFloat8E5m2>>;
+constexpr bool kHasWidePairs = true;
 
 }  // namespace
 }  // namespace tutti

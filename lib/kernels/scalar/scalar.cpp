@@ -160,6 +160,7 @@ void scale_elements(void* to, const void* from, uint64_t count, double factor) n
 using Float16 = Small<uint16_t, kFloat16>;
 using Float8E4m3 = Small<uint8_t, kFloat8E4m3>;
 using Float8E5m2 = Small<uint8_t, kFloat8E5m2>;
+constexpr bool kHasWidePairs = true;
 
 }  // namespace
 }  // namespace tutti

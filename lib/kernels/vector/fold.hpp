@@ -4,6 +4,9 @@
 // The folds of lib/kernels/scalar/scalar.cpp, a vector at a time.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "elements.hpp"
 #include "kernels/kernels.hpp"
 
@@ -134,11 +137,11 @@ uint64_t fold_whole(const FoldCall& call) noexcept {
   return first;
 }
 
-/// The last elements, fewer than a vector: through a vector in memory, so that nothing beyond the buffers is touched.
+/// Elements first to last, fewer than a vector: through a vector in memory, so that nothing beyond the buffers is touched.
 template <class Element, class Operation>
-void fold_tail(const FoldCall& call, uint64_t first) noexcept {
+void fold_part(const FoldCall& call, uint64_t first, uint64_t last) noexcept {
   const uint64_t at = first * Element::kBytes;
-  const auto bytes = static_cast<size_t>((call.count - first) * Element::kBytes);
+  const auto bytes = static_cast<size_t>((last - first) * Element::kBytes);
   fold_one<Element, Operation>(
       call,
       [&](uint32_t s) {
@@ -153,20 +156,62 @@ void fold_tail(const FoldCall& call, uint64_t first) noexcept {
       });
 }
 
+/// A result that goes past the caches: whole vectors from the first place on that is aligned for it. Returns the elements done,
+/// or 0 if there is no such place: the destination is one of the sources, or lies across its elements.
+template <class Element, class Operation>
+[[gnu::noinline]] uint64_t fold_streaming(const FoldCall& call) noexcept {
+  constexpr size_t kStep = Element::kLanes * Element::kBytes;
+  std::byte* const to = destination(call, 0);
+  const uint64_t head_bytes = -reinterpret_cast<uintptr_t>(to) % kStep;
+  if (head_bytes % Element::kBytes != 0) return 0;
+  for (uint32_t s = 0; s < call.source_count; ++s) {
+    if (source(call, s) == to) return 0;
+  }
+  uint64_t first = std::min(call.count, head_bytes / Element::kBytes);
+  if (first > 0) fold_part<Element, Operation>(call, 0, first);
+  for (; call.count - first >= Element::kLanes; first += Element::kLanes) {
+    const uint64_t at = first * Element::kBytes;
+    const auto load = [&](uint32_t s) { return Element::load(source(call, s) + at); };
+    const auto store = [&](uint32_t, typename Element::Folded value) {
+      std::byte result[kStep];
+      Element::store(result, value);
+      stream_bytes<kStep>(to + at, result);
+    };
+    if (call.source_count == 2 && !std::is_same_v<Operation, Average>) {
+      store(0, Element::finish(Operation::template apply<Element>(load(0), load(1))));
+    } else {
+      fold_one<Element, Operation>(call, load, store);
+    }
+  }
+  end_streaming();
+  return first;
+}
+
+/// Whether an element's vectors can be streamed, and gain by it: the folds of long ones are slower than memory.
+template <class Element>
+constexpr bool kStreams = kCanStream && !Element::kLong && Element::kLanes * Element::kBytes % 16 == 0;
+
 template <class Element, class Operation>
 void fold(const FoldCall& call) noexcept {
   constexpr bool kDivides = std::is_same_v<Operation, Average>;
   if (call.source_count == 1 && !(kDivides && call.divisor > 1)) {
-    copy_bytes(call.destinations, call.destination_count, call.sources[0], call.count * Element::kBytes);
+    copy_bytes(call.destinations, call.destination_count, call.sources[0], call.count * Element::kBytes, 2 * call.streamed_bytes);
     return;
   }
   uint64_t done = 0;
-  if (!kDivides && call.source_count == 2 && call.destination_count == 1) {
+  if constexpr (kStreams<Element>) {
+    if (call.count * Element::kBytes >= call.streamed_bytes && call.destination_count == 1) {
+      done = fold_streaming<Element, Operation>(call);
+    }
+  }
+  if (done != 0) {
+    // Streamed, but for the tail.
+  } else if (!kDivides && call.source_count == 2 && call.destination_count == 1) {
     done = fold_pair<Element, Operation>(call);
   } else {
     done = fold_whole<Element, Operation>(call);
   }
-  if (done < call.count) fold_tail<Element, Operation>(call, done);
+  if (done < call.count) fold_part<Element, Operation>(call, done, call.count);
 }
 
 // ---- conversions

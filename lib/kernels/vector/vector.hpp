@@ -5,6 +5,10 @@
 // internal linkage: a helper compiled for AVX2 must never be the copy that the linker keeps for a machine without it.
 #pragma once
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -52,6 +56,34 @@ template <class V>
 void store_vector(std::byte* to, V vector) noexcept {
   std::memcpy(to, &vector, sizeof vector);
 }
+
+// ---- stores past the caches; each level says whether it has them
+
+#if defined(__x86_64__)
+constexpr bool kCanStream = true;
+/// 16 bytes or a multiple; `to` is aligned to as many as the vector has.
+template <size_t kBytes>
+void stream_bytes(std::byte* to, const std::byte* from) noexcept {
+#ifdef __AVX__
+  if constexpr (kBytes % 32 == 0) {
+    for (size_t at = 0; at < kBytes; at += 32) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + at), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at)));
+    }
+    return;
+  }
+#endif
+  for (size_t at = 0; at < kBytes; at += 16) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + at), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)));
+  }
+}
+/// What was streamed is ordered before all later stores.
+inline void end_streaming() noexcept { _mm_sfence(); }
+#else
+constexpr bool kCanStream = false;
+template <size_t kBytes>
+void stream_bytes(std::byte*, const std::byte*) noexcept {}
+inline void end_streaming() noexcept {}
+#endif
 
 // ---- lanes in pairs: (even, odd) are (real, imaginary) or (value, index)
 

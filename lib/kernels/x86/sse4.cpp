@@ -14,6 +14,7 @@ namespace {
 using Float16 = Widened<SmallConversion<uint16_t, kFloat16>>;
 using Float8E4m3 = Widened<SmallConversion<uint8_t, kFloat8E4m3>>;
 using Float8E5m2 = Widened<SmallConversion<uint8_t, kFloat8E5m2>>;
+constexpr bool kHasWidePairs = false;  // one of 16 bytes fills a vector: slower than the scalar code
 
 }  // namespace
 }  // namespace tutti

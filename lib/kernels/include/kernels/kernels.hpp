@@ -8,6 +8,11 @@
 
 namespace tutti {
 
+/// A fold's result of so many bytes goes past the caches, where the processor can: no cache keeps all operands of such a call, and
+/// a store through it reads what it overwrites first. Two operands, of a copy, fit up to twice the size. Measured: docs/kernels.md.
+inline constexpr uint64_t kStreamedBytes = 16ull << 20;
+inline constexpr uint64_t kStreamedCopyBytes = 2 * kStreamedBytes;
+
 /// destinations[j][i] = sources[0][i] op sources[1][i] op ... (in this order); for avg the sum, divided by `divisor`.
 /// Any alignment. A destination may be exactly one of the sources; else nothing overlaps.
 struct FoldCall {
@@ -18,8 +23,11 @@ struct FoldCall {
   uint64_t count;              ///< elements
   uint64_t divisor = 1;        ///< op avg alone looks at it
   const void* context = nullptr;  ///< for an operation that the caller defined; those of this library do not look at it
+  uint64_t streamed_bytes = kStreamedBytes;  ///< out of place to one destination: a result of at least so many bytes is streamed
 };
 
+/// When it returns all that it wrote is ordered before what the caller writes next, streamed or not.
+///
 /// 8- and 16-bit floats are folded in f32 and rounded once a call; integer sums wrap; min and max propagate NaN, -0 < +0. One
 /// source and no divisor above 1: a copy, which changes no bit.
 using FoldFunction = void (*)(const FoldCall& call) noexcept;
@@ -45,7 +53,8 @@ bool can_scale(DType dtype) noexcept;
 /// fold in f32. `to` may be `from`.
 void scale(DType dtype, void* to, const void* from, uint64_t count, double factor, CpuLevel level) noexcept;
 
-/// memcpy to one or more destinations.
-void copy_bytes(void* const* destinations, uint32_t destination_count, const void* source, uint64_t bytes) noexcept;
+/// memcpy to one or more destinations; to a single one past the caches from streamed_bytes on. Ordered as a fold's result.
+void copy_bytes(void* const* destinations, uint32_t destination_count, const void* source, uint64_t bytes,
+                uint64_t streamed_bytes = kStreamedCopyBytes) noexcept;
 
 }  // namespace tutti

@@ -91,7 +91,7 @@ int judge(const Job& job, const Options& options) {
     const char* const file = std::getenv("TUTTI_TUNING_FILE");
     fmt::print("# {} ranks on {} nodes over {}; tuning file: {}\n", job.size(), job.nodes(), job.links(),
                file == nullptr || *file == '\0' ? "none" : file);
-    fmt::print("# the best is found by one half of the rounds; times are lower quartiles of the other half\n");
+    fmt::print("# the best is found by one half of the rounds; times and ratio are of the other half\n");
     fmt::print("# {:<13} {:>10} {:>12} {:>12} {:>7}  {}\n", "collective", "bytes", "choice (us)", "best (us)", "ratio",
                "best fixed");
   }

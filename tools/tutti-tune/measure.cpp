@@ -48,7 +48,7 @@ void measure(Bench& bench, const Point& point, const std::vector<std::string>& c
     }
     if (half == 0) search.prune((round + 1) / halves);
     const bool even = round % halves == 0;
-    if (even && round >= effort.least_rounds * halves && spent_ns >= effort.point_ns) return;
+    if (even && round >= effort.least_rounds * halves && spent_ns >= effort.point_ns * static_cast<double>(halves)) return;
     if (!judge && search.alive().size() == 1 && round >= 2) return;
   }
 }

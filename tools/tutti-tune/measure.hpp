@@ -14,7 +14,7 @@ namespace tutti::tune {
 struct Effort {
   double point_ns = 500e6;  ///< spent in calls; a little more where few rounds take longer
   double block_ns = 300e3;  ///< calls one after another that are timed as one
-  size_t least_rounds = 5;  ///< whatever they take
+  size_t least_rounds = 9;  ///< whatever they take
   size_t most_rounds = 60;
 };
 

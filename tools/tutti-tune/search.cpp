@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 
 namespace tutti::tune {
 namespace {
@@ -53,10 +54,26 @@ double Search::least_ns(size_t contender) const {
   return one.ns[0].empty() ? first_ns : std::min(first_ns, *std::min_element(one.ns[0].begin(), one.ns[0].end()));
 }
 
+// A time is the contender's own, times what the round is slower than others, times what met it alone. The first two are estimated
+// in turn, once: a round is as slow as it is for who is slowed down the least.
+std::vector<double> Search::slowness_of_rounds(size_t half) const {
+  std::vector<double> slowness;
+  for (const Contender& one : contenders_) {
+    const double own_ns = mean_of_lowest(one.ns[half]);
+    if (slowness.size() < one.ns[half].size()) slowness.resize(one.ns[half].size(), std::numeric_limits<double>::infinity());
+    for (size_t round = 0; round < one.ns[half].size(); ++round)
+      slowness[round] = std::min(slowness[round], one.ns[half][round] / own_ns);
+  }
+  return slowness;
+}
+
 double Search::ns(size_t contender, size_t half) const {
   const Contender& one = contenders_[contender];
-  if (!one.ns[half].empty()) return lower_quartile(one.ns[half]);
-  return one.first_ns > 0 ? one.first_ns : std::numeric_limits<double>::infinity();
+  if (one.ns[half].empty()) return one.first_ns > 0 ? one.first_ns : std::numeric_limits<double>::infinity();
+  const std::vector<double> slowness = slowness_of_rounds(half);
+  std::vector<double> own_ns;
+  for (size_t round = 0; round < one.ns[half].size(); ++round) own_ns.push_back(one.ns[half][round] / slowness[round]);
+  return mean_of_lowest(std::move(own_ns));
 }
 
 size_t Search::best(size_t half) const {
@@ -68,11 +85,11 @@ size_t Search::best(size_t half) const {
   return winner;
 }
 
-double lower_quartile(std::vector<double> values) {
+double mean_of_lowest(std::vector<double> values) {
   if (values.empty()) return std::numeric_limits<double>::infinity();
-  const auto place = values.begin() + static_cast<ptrdiff_t>(values.size() / 4);
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
+  std::sort(values.begin(), values.end());
+  const size_t count = (values.size() + 2) / 3;
+  return std::accumulate(values.begin(), values.begin() + static_cast<ptrdiff_t>(count), 0.0) / static_cast<double>(count);
 }
 
 bool worth_a_try(const Past& past) {

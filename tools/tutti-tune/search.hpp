@@ -24,11 +24,13 @@ class Search {
   void withdraw(size_t contender);
   /// A first call, in which much is done for the first time: counts until there is something better.
   void record_first(size_t contender, double ns) { contenders_[contender].first_ns = ns; }
+  /// Once a round for each that is alive.
   void record(size_t contender, double ns, size_t half = 0) { contenders_[contender].ns[half].push_back(ns); }
   /// After a round (0: the first calls) whose times are in half 0: drops those behind.
   void prune(size_t round);
 
-  /// The lower quartile of what was recorded; infinity where there is nothing.
+  /// The mean of the lowest third of the times, each without what slows all of its round down. Infinity where nothing was
+  /// recorded.
   double ns(size_t contender, size_t half = 0) const;
   /// The fastest; contenders that were dropped, or are kept whatever they take, are not considered. SIZE_MAX: none.
   size_t best(size_t half = 0) const;
@@ -36,6 +38,7 @@ class Search {
 
  private:
   double least_ns(size_t contender) const;
+  std::vector<double> slowness_of_rounds(size_t half) const;
   struct Contender {
     double first_ns = 0;
     std::array<std::vector<double>, 2> ns;
@@ -45,9 +48,9 @@ class Search {
   std::vector<size_t> alive_;
 };
 
-/// Above a quarter of the values: what else a machine does only adds to times, and more than half of them may have met it, but
-/// the very least is luck. Infinity for none.
-double lower_quartile(std::vector<double> values);
+/// Of a third of the values. On a quiet machine a median would do; where others use it too, more than half of the times may be
+/// theirs, while the very least is luck. Infinity for none.
+double mean_of_lowest(std::vector<double> values);
 
 /// What was found at the sizes before, for one contender: how many times the best's time it took; 0: not measured.
 struct Past {

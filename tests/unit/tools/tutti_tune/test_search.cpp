@@ -86,11 +86,23 @@ TEST_CASE("who takes no part, or withdraws, has no time") {
   search.prune(1);
 }
 
-TEST_CASE("a quarter of the values is below the lower quartile") {
-  CHECK(lower_quartile({5}) == 5);
-  CHECK(lower_quartile({4, 1, 3, 2}) == 2);
-  CHECK(lower_quartile({8, 7, 6, 5, 4, 3, 2, 1}) == 3);
-  CHECK(std::isinf(lower_quartile({})));
+TEST_CASE("what slows a whole round down, or one contender in a few, does not count") {
+  Search search({true, true});
+  const double slow[] = {1, 3, 1, 9, 2, 1, 1, 4};
+  for (size_t round = 0; round < std::size(slow); ++round) {
+    search.record(0, 100 * slow[round] * (round == 1 || round == 6 ? 5 : 1));
+    search.record(1, 110 * slow[round] * (round == 0 ? 7 : 1));
+  }
+  CHECK(search.best() == 0);
+  CHECK(search.ns(0) == 100);
+  CHECK(search.ns(1) == Approx(110));
+}
+
+TEST_CASE("the mean of the lowest third") {
+  CHECK(mean_of_lowest({5}) == 5);
+  CHECK(mean_of_lowest({4, 1, 3, 2}) == 1.5);
+  CHECK(mean_of_lowest({9, 8, 7, 6, 5, 1, 2, 3}) == 2);
+  CHECK(std::isinf(mean_of_lowest({})));
 }
 
 TEST_CASE("who was far behind is tried again only if it was catching up") {

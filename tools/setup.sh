@@ -94,7 +94,7 @@ build() {
   ninja -C "$build" "${quiet[@]}" "$@" || fail "the build failed; the compiler's words are above."
 }
 
-# What every build of Tutti needs. Not libhwloc: tuttirun reads the CPUs from /sys itself.
+# What every build of Tutti needs, and hwloc, which it can do without.
 build_needs='g++|compiles Tutti (C++20)|command -v c++
 meson|configures the build|command -v meson
 ninja-build|runs the build|command -v ninja
@@ -103,4 +103,5 @@ libfmt-dev|formats messages|pkg-config --exists fmt
 libspdlog-dev|writes the log|pkg-config --exists spdlog
 libsodium-dev|authenticates connections|pkg-config --exists libsodium
 libcli11-dev|options of the command-line tools|pkg-config --exists CLI11
-nlohmann-json3-dev|JSON output of tutti-perf|pkg-config --exists nlohmann_json'
+nlohmann-json3-dev|reads and writes JSON|pkg-config --exists nlohmann_json
+libhwloc-dev|names the devices in tutti-info topology|pkg-config --exists hwloc'

@@ -3,19 +3,15 @@
 #include "bootstrap/interface.hpp"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <optional>
+#include <tuple>
+
+#include "topology/place.hpp"
 
 namespace tutti {
 namespace {
@@ -63,8 +59,10 @@ bool made_by_software(std::string_view name) {
   return false;
 }
 
-/// Smaller is better; nullopt: not without being asked for.
-std::optional<int> class_of(const InterfaceAddress& entry, const Bits& bits) {
+/// Smaller is better: kind of interface, family, then the faster one. nullopt: not without being asked for.
+using Worth = std::tuple<int, int, int64_t>;
+
+std::optional<Worth> worth_of(const InterfaceAddress& entry, const Bits& bits) {
   if (!entry.up || bits.link_local() || bits.loopback()) return std::nullopt;
   int rank = 1;
   if (entry.loopback) {
@@ -74,7 +72,7 @@ std::optional<int> class_of(const InterfaceAddress& entry, const Bits& bits) {
   } else if (entry.physical) {
     rank = 0;
   }
-  return 2 * rank + (bits.v4() ? 0 : 1);
+  return Worth{rank, bits.v4() ? 0 : 1, -int64_t{entry.speed_mbits}};
 }
 
 struct Wish {
@@ -148,23 +146,6 @@ Result<std::vector<std::string>> choose_wished(const std::vector<InterfaceAddres
   return chosen;
 }
 
-unsigned prefix_of(const sockaddr* mask) {
-  if (mask == nullptr) return 0;
-  const auto* const v4 = reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in*>(mask)->sin_addr);
-  const auto* const v6 = reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr);
-  const unsigned char* const bytes = mask->sa_family == AF_INET6 ? v6 : v4;
-  unsigned bits = 0;
-  for (unsigned i = 0; i < (mask->sa_family == AF_INET6 ? 16u : 4u); ++i) {
-    bits += static_cast<unsigned>(__builtin_popcount(bytes[i]));
-  }
-  return bits;
-}
-
-bool has_device(const std::string& interface) {
-  struct stat about {};
-  return stat(fmt::format("/sys/class/net/{}/device", interface).c_str(), &about) == 0;
-}
-
 std::string link_text(const char* path) {
   std::array<char, 256> target{};
   const ssize_t bytes = readlink(path, target.data(), target.size());
@@ -173,42 +154,17 @@ std::string link_text(const char* path) {
 
 }  // namespace
 
-Result<std::vector<InterfaceAddress>> list_interface_addresses() {
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return system_error("getifaddrs", errno);
-  std::vector<InterfaceAddress> found;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr) continue;
-    const int family = entry->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    std::array<char, NI_MAXHOST> host{};
-    const socklen_t bytes = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    if (getnameinfo(entry->ifa_addr, bytes, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0) continue;
-    InterfaceAddress address;
-    address.interface = entry->ifa_name;
-    address.address = host.data();
-    address.prefix_bits = prefix_of(entry->ifa_netmask);
-    address.up = (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_RUNNING) != 0;
-    address.loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0;
-    address.point_to_point = (entry->ifa_flags & IFF_POINTOPOINT) != 0;
-    address.physical = has_device(address.interface);
-    found.push_back(std::move(address));
-  }
-  freeifaddrs(list);
-  return found;
-}
-
 Result<std::vector<std::string>> choose_addresses(const std::vector<InterfaceAddress>& interfaces, std::string_view wish) {
   if (!wish.empty()) return choose_wished(interfaces, wish);
-  std::vector<std::pair<int, std::string>> candidates;
+  std::vector<std::pair<Worth, std::string>> candidates;
   for (const InterfaceAddress& entry : interfaces) {
     const std::optional<Bits> bits = Bits::parse(entry.address);
     if (!bits) continue;
-    if (const std::optional<int> rank = class_of(entry, *bits)) candidates.emplace_back(*rank, entry.address);
+    if (const std::optional<Worth> worth = worth_of(entry, *bits)) candidates.emplace_back(*worth, entry.address);
   }
   std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> chosen;
-  for (const auto& [rank, address] : candidates) add_once(&chosen, address);
+  for (const auto& [worth, address] : candidates) add_once(&chosen, address);
   if (!chosen.empty()) return chosen;
   for (const InterfaceAddress& entry : interfaces) {
     const std::optional<Bits> bits = Bits::parse(entry.address);
@@ -228,9 +184,7 @@ Result<std::vector<std::string>> choose_local_addresses(const Config& config, bo
 
 std::string host_identity(const Config& config) {
   if (const std::string& node = config.text(Setting::node_id); !node.empty()) return "node " + node;
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string boot;
-  std::getline(file, boot);
+  std::string boot = boot_id();
   if (boot.empty()) boot = "?";
   return fmt::format("{} {} {} {} {}", boot, link_text("/proc/self/ns/pid"), link_text("/proc/self/ns/mnt"),
                      link_text("/proc/self/ns/ipc"), link_text("/proc/self/ns/net"));

@@ -12,6 +12,11 @@ using nlohmann::json;
 
 json::binary_t binary(const std::string& text) { return json::binary_t(std::vector<uint8_t>(text.begin(), text.end())); }
 
+std::string text_of(const json& value) {
+  const json::binary_t& bytes = value.get_binary();
+  return {bytes.begin(), bytes.end()};
+}
+
 std::string pack(const json& value) {
   std::string text;
   json::to_msgpack(value, text);
@@ -27,21 +32,17 @@ Status bad_card(uint32_t rank, const char* what) {
 std::string AddressCard::encode() const {
   json addresses_json = json::object();
   for (const auto& [name, address] : addresses) addresses_json[name] = binary(address);
-  return pack({{"host", host_identity}, {"name", host_name}, {"pid", process_id}, {"settings", settings},
-               {"addresses", addresses_json}});
+  return pack({{"topology", binary(topology)}, {"settings", settings}, {"addresses", addresses_json}});
 }
 
 Result<AddressCard> AddressCard::decode(std::string_view text, uint32_t rank) {
   try {
     const json value = json::from_msgpack(text);
     AddressCard card;
-    card.host_identity = value.at("host").get<std::string>();
-    card.host_name = value.at("name").get<std::string>();
-    card.process_id = value.at("pid").get<int64_t>();
+    card.topology = text_of(value.at("topology"));
     card.settings = value.at("settings").get<std::map<std::string, std::string>>();
     for (const auto& [name, address] : value.at("addresses").items()) {
-      const json::binary_t& bytes = address.get_binary();
-      card.addresses[name] = std::string(bytes.begin(), bytes.end());
+      card.addresses[name] = text_of(address);
     }
     return card;
   } catch (const json::exception& e) {

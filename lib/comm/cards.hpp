@@ -13,9 +13,7 @@ namespace tutti {
 
 /// What a rank tells all others before they can talk: first who and where it is, then what it could start.
 struct AddressCard {
-  std::string host_identity;
-  std::string host_name;  // for messages only
-  int64_t process_id = 0;
+  std::string topology;  // topology/card.hpp
   std::map<std::string, std::string> settings;   // those that must be equal everywhere; rank 0's count
   std::map<std::string, std::string> addresses;  // by transport name
 

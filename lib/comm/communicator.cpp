@@ -3,7 +3,7 @@
 #include "comm/communicator.hpp"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <tuple>
 
 #include "schedule/algorithm.hpp"
@@ -87,21 +87,23 @@ Result<std::unique_ptr<Communicator>> Communicator::world(std::shared_ptr<Contex
 Communicator::~Communicator() { context_->engine().remove(group_); }
 
 Status Communicator::prepare() {
-  std::map<uint32_t, uint32_t> groups;  // node -> dense number, in order of the lowest rank
-  std::vector<uint32_t> group_of;
-  for (const uint32_t world_rank : world_ranks_) {
-    const uint32_t node = context_->nodes()[world_rank];
-    group_of.push_back(groups.emplace(node, static_cast<uint32_t>(groups.size())).first->second);
-  }
-  const bool one_node = groups.size() == 1;
-  node_count_ = static_cast<uint32_t>(groups.size());
-  const auto here = [&](uint32_t group) { return group == group_of[rank_]; };
-  local_size_ = static_cast<uint32_t>(std::count_if(group_of.begin(), group_of.end(), here));
-  local_rank_ = static_cast<uint32_t>(std::count_if(group_of.begin(), group_of.begin() + rank_, here));
+  const Topology& topology = context_->topology();
+  const auto here = [&](uint32_t world_rank) { return topology.node(world_rank) == topology.node(world_ranks_[rank_]); };
+  local_size_ = static_cast<uint32_t>(std::count_if(world_ranks_.begin(), world_ranks_.end(), here));
+  local_rank_ = static_cast<uint32_t>(std::count_if(world_ranks_.begin(), world_ranks_.begin() + rank_, here));
+  std::set<uint32_t> nodes;
+  for (const uint32_t world_rank : world_ranks_) nodes.insert(topology.node(world_rank));
+  node_count_ = static_cast<uint32_t>(nodes.size());
+  const bool one_node = node_count_ == 1;
   const CostModel model = cost_model(one_node && context_->node_slots() ? Distance::within_node : Distance::between_nodes);
+  Shape shape = Shape::flat(size());
+  for (NestingLevel& level : nesting_of(topology, world_ranks_)) {
+    context_->log().debug("{} ranks in {} groups by {}", size(), level.group_count(), level.name);
+    shape.group_of.push_back(std::move(level.group_of));
+  }
   Selector::Overrides overrides;
   for (uint32_t c = 0; c < kCollectiveCount; ++c) overrides[c] = context_->agreed(kAlgorithmSettings[c]);
-  selector_ = std::make_unique<Selector>(Shape{size(), {std::move(group_of)}}, model, std::move(overrides));
+  selector_ = std::make_unique<Selector>(std::move(shape), model, std::move(overrides));
   TUTTI_TRY(selector_->check());
   use_tuning();
   capabilities_.max_segment_bytes = context_->max_segment_bytes();

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/context.hpp"
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -40,12 +37,6 @@ LogLevel log_level(const Config& config) {
 
 std::shared_ptr<LogSink> first_sink(const Hooks& hooks) { return hooks.has_log() ? hooks.log_sink() : make_stderr_sink(); }
 
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 }  // namespace
 
 Context::Context(ContextOptions options)
@@ -76,8 +67,6 @@ Context::~Context() {
 
 Status Context::meet() {
   TUTTI_TRY(find_job_info());
-  nodes_.assign(size_, 0);
-  host_names_.assign(size_, host_name());
   // Must be equal on all ranks; those of rank 0 hold.
   for (const Setting setting : kAlgorithmSettings) agreed_[std::string(info(setting).name)] = config_.text(setting);
   read_tuning_file();
@@ -89,6 +78,8 @@ Status Context::meet() {
     TUTTI_TRY(exchange_addresses());
     TUTTI_TRY(start_transports());
     job_.store.reset();
+  } else {
+    TUTTI_TRY(take_topology({make_topology_card(config_, job_.host_identity, rank_, size_)}));
   }
   return start_engine();
 }
@@ -151,9 +142,7 @@ Status Context::open_transports() {
 
 Status Context::exchange_addresses() {
   AddressCard own;
-  own.host_identity = job_.host_identity;
-  own.host_name = host_name();
-  own.process_id = ::getpid();
+  own.topology = make_topology_card(config_, job_.host_identity, rank_, size_);
   own.settings = agreed_;
   for (const auto& transport : transports_) {
     Result<std::string> address = transport->address();
@@ -162,15 +151,21 @@ Status Context::exchange_addresses() {
   }
   Result<std::vector<std::string>> cards = exchange_cards(job_, bootstrap_, own.encode(), "addresses");
   if (!cards) return cards.status();
-  std::map<std::string, uint32_t> node_numbers;
+  std::vector<std::string> topology_cards;
   for (uint32_t r = 0; r < size_; ++r) {
     Result<AddressCard> card = AddressCard::decode((*cards)[r], r);
     if (!card) return card.status();
-    nodes_[r] = node_numbers.emplace(card->host_identity, static_cast<uint32_t>(node_numbers.size())).first->second;
-    host_names_[r] = card->host_name;
+    topology_cards.push_back(std::move(card->topology));
     if (r == 0) agreed_ = card->settings;
     peer_addresses_.push_back(std::move(card->addresses));
   }
+  return take_topology(topology_cards);
+}
+
+Status Context::take_topology(const std::vector<std::string>& cards) {
+  Result<JobTopology> topology = read_topology_cards(cards);
+  if (!topology) return topology.status();
+  topology_ = std::move(*topology);
   return Status();
 }
 
@@ -202,7 +197,7 @@ Status Context::start_transports() {
       slots = true;
       own.min_slot_bytes = std::min(own.min_slot_bytes, link.slot_bytes);
     }
-    own.node_slots &= slots || nodes_[r] != nodes_[rank_];
+    own.node_slots &= slots || topology().node(r) != topology().node(rank_);
   }
   Result<std::vector<std::string>> cards = exchange_cards(job_, bootstrap_, own.encode());
   if (!cards) return cards.status();
@@ -242,7 +237,8 @@ Status Context::choose_routes(const std::vector<std::string>& cards) {
       route.carrier = link.caps & TUTTI_TP_CAP_SLOTS ? Carrier::slots : Carrier::messages;
       route.slot_bytes = link.caps & TUTTI_TP_CAP_SLOTS ? link.slot_bytes : UINT64_MAX;
     }
-    if (route.transport < 0) unreachable += fmt::format("{}{} (on {})", unreachable.empty() ? "" : ", ", r, host_names_[r]);
+    if (route.transport < 0) unreachable += fmt::format("{}{} (on {})", unreachable.empty() ? "" : ", ", r,
+                                                  topology_.found.place(r).host_name);
     fabric_->set_route(r, std::move(route));
   }
   note_links(starts);
@@ -265,7 +261,7 @@ void Context::note_links(const std::vector<StartCard>& starts) {
   for (uint32_t r = 0; r < size_; ++r) {
     const int transport = r == rank_ ? -1 : fabric_->route(r).transport;
     if (transport < 0) continue;
-    const bool here = nodes_[r] == nodes_[rank_];
+    const bool here = topology().node(r) == topology().node(rank_);
     PeerCount& peers = peer_counts_[static_cast<size_t>(transport)];
     ++(here ? peers.within_node : peers.between_nodes);
     const auto place = std::distance(names.begin(), names.find(transports_[static_cast<size_t>(transport)]->name()));
@@ -277,22 +273,12 @@ void Context::note_trouble(const char* transport, const std::string& line, tutti
   trouble_ += fmt::format("{}{}: {}", trouble_.empty() ? "" : "; ", transport, line.empty() ? status_name(status) : line);
 }
 
-bool Context::oversubscribed() const {
-  const auto here = std::count(nodes_.begin(), nodes_.end(), nodes_[rank_]);
-  cpu_set_t cores;
-  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return true;
-  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
-  const int mine = CPU_COUNT(&cores);
-  // Bound to one core of many, each rank presumably has its own.
-  return mine == 1 && online > 1 ? here > online : here > mine;
-}
-
 Status Context::start_engine() {
   EngineOptions options;
   options.clock = &clock_;
   options.log = &log_;
   options.spin_ns = config_.duration_ns(Setting::spin);
-  options.yield = oversubscribed();
+  options.yield = is_oversubscribed(topology_.found, rank_);
   options.timer = !config_.flag(Setting::control_thread);
   engine_ = std::make_unique<Engine>(*fabric_, options);
   TUTTI_TRY(engine_->open());

@@ -27,18 +27,21 @@ constexpr const char* kFooter = R"(Examples:
   tutti-info schedule allreduce --ranks 8 --bytes 1M --rank 0
   tutti-info schedule broadcast --ranks 4 --bytes 1K --algorithm binomial --dot | dot -Tsvg > broadcast.svg
   tutti-info schedule allreduce --ranks 4 --bytes 64K --lowered slots --verify
+  tutti-info topology                                 this machine, as a tree
+  tutti-info topology --json > node.json              and later: tutti-info topology --load node.json
+  tuttirun -np 4 tutti-info topology --job            where the ranks of a job are
 
 Exit codes:
   0  done
   1  a setting in the environment is unknown or bad (what was asked for is printed all the same), the output could not be
-     written, or --verify found a fault
-  2  the command line is wrong
+     written, --verify found a fault, or the ranks of --job did not meet
+  2  the command line, or the file of --load, is wrong
 )";
 
 struct Arguments {
-  bool markdown = false, json = false, between_nodes = false, in_place = false, dot = false, verify = false;
+  bool markdown = false, json = false, xml = false, job = false, between_nodes = false, in_place = false, dot = false, verify = false;
   bool uneven = false, ordered = false;
-  std::string collective, bytes = "0", algorithm, lowered, type = "f32", links, tuning_file;
+  std::string collective, bytes = "0", algorithm, lowered, type = "f32", links, tuning_file, load;
   uint32_t ranks = 0, nodes = 1, root = 0;
   std::optional<uint32_t> rank;
 };
@@ -106,6 +109,12 @@ void declare(CLI::App& app, Arguments& given) {
   CLI::App* const select = app.add_subcommand("select", "Which algorithm is used for which size, and why");
   declare_choice(*select, given);
   declare_choose(*app.add_subcommand("choose", "What a call would use, and why: candidates, times, what is left out"), given);
+  CLI::App* const topology = app.add_subcommand("topology", "This machine: packages, NUMA nodes, caches, devices; or a job's ranks");
+  CLI::Option* const xml = topology->add_flag("--xml", given.xml, "As XML of hwloc, for lstopo --input");
+  topology->add_flag("--json", given.json, "For programs, and for --load")->excludes(xml);
+  CLI::Option* const load = topology->add_option("--load", given.load, "Show a file that --json or --xml wrote")->type_name("FILE");
+  topology->add_flag("--job", given.job, "Where the ranks of this job are; rank 0 prints")->excludes(xml)->excludes(load);
+  xml->excludes(load);
   app.add_subcommand("counters", "What each counter counts");
   app.add_subcommand("errors", "Status codes: what they mean and what to do");
   app.add_subcommand("version", "Version of the library");
@@ -166,6 +175,25 @@ int explain(const Arguments& given) {
   return put(*page, environment.ok() ? kExitOk : kExitFailure);
 }
 
+int show_topology(const Arguments& given) {
+  const Result<std::string> page = topology_page({given.json, given.xml, given.load});
+  if (page.ok()) return put(*page);
+  const Status problem = page.status();
+  return complain(problem.message(), problem.code() == TUTTI_ERR_CONFIG ? kExitUsage : kExitFailure);
+}
+
+int show_job(const Arguments& given) {
+  Config config;
+  std::string unknown;  // others in the environment are none of this command's business
+  const Status environment = config.load_environment(environ, &unknown);
+  if (!environment.ok()) return complain(environment.message(), kExitFailure);
+  uint32_t rank = 0;
+  const Result<std::string> page = job_page(config, given.json, &rank);
+  if (rank != 0 && page.status().code() == TUTTI_ERR_CONFIG) return kExitFailure;  // rank 0 says the same
+  if (!page.ok()) return complain(page.status().message(), kExitFailure);
+  return rank == 0 ? put(*page) : kExitOk;
+}
+
 /// Pages that show values also say what is wrong in the environment.
 int show_settings(const CLI::App& app, const Arguments& given) {
   Config config;
@@ -196,6 +224,7 @@ int run(int argc, char** argv) {
   if (app.got_subcommand("errors")) return put(errors_page());
   if (app.got_subcommand("schedule")) return show_choice(given, true);
   if (app.got_subcommand("select")) return show_choice(given, false);
+  if (app.got_subcommand("topology")) return given.job ? show_job(given) : show_topology(given);
   return show_settings(app, given);
 }
 

@@ -62,6 +62,16 @@ struct ScheduleRequest {
 };
 Result<std::string> schedule_page(const ScheduleRequest& request);
 
+struct TopologyRequest {
+  bool json = false;
+  bool xml = false;
+  std::string load;  // a file instead of this machine
+};
+Result<std::string> topology_page(const TopologyRequest& request);
+/// The places of the ranks of the job that this process is one of, which meet for it. Blocks for `bootstrap_timeout` at most.
+/// rank: who this process is, as soon as that is known.
+Result<std::string> job_page(const Config& config, bool json, uint32_t* rank);
+
 Result<Collective> parse_collective(std::string_view text);
 
 }  // namespace tutti::info

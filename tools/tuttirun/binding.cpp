@@ -2,18 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "binding.hpp"
 
-#include <sched.h>
-
-#include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <set>
 
 namespace tutti::launch {
 
 namespace {
-constexpr int kMaxCpus = 1 << 16;
-
 std::string read_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -38,39 +32,6 @@ Result<BindMode> parse_bind_mode(std::string_view text) {
   return error(TUTTI_ERR_ARGUMENT, "--bind: '{}' is none of core, numa, none, auto", text);
 }
 
-CpuList parse_cpu_list(std::string_view text) {
-  CpuList cpus;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    int first = 0;
-    auto [after, failure] = std::from_chars(at, end, first);
-    if (failure != std::errc() || first < 0 || first >= kMaxCpus) break;
-    int last = first;
-    if (after < end && *after == '-') {
-      const auto range = std::from_chars(after + 1, end, last);
-      if (range.ec != std::errc() || last < first || last >= kMaxCpus) break;
-      after = range.ptr;
-    }
-    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-    if (after == end || *after != ',') break;
-    at = after + 1;
-  }
-  return cpus;
-}
-
-std::string format_cpu_list(const CpuList& cpus) {
-  std::string text;
-  for (size_t i = 0; i < cpus.size();) {
-    size_t j = i;
-    while (j + 1 < cpus.size() && cpus[j + 1] == cpus[j] + 1) ++j;
-    if (!text.empty()) text += ',';
-    text += i == j ? fmt::format("{}", cpus[i]) : fmt::format("{}-{}", cpus[i], cpus[j]);
-    i = j + 1;
-  }
-  return text;
-}
-
 CpuMap read_cpu_map(const CpuList& allowed, const std::string& root) {
   CpuMap map;
   const std::set<int> set(allowed.begin(), allowed.end());
@@ -90,22 +51,6 @@ CpuMap read_cpu_map(const CpuList& allowed, const std::string& root) {
   }
   if (map.numa.empty()) map.numa.emplace_back(set.begin(), set.end());
   return map;
-}
-
-CpuList allowed_cpus() {
-  CpuList cpus;
-  for (int limit = CPU_SETSIZE; limit <= kMaxCpus; limit *= 2) {
-    cpu_set_t* const set = CPU_ALLOC(static_cast<size_t>(limit));
-    const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(limit));
-    if (set == nullptr) break;
-    const bool got = sched_getaffinity(0, bytes, set) == 0;
-    for (int cpu = 0; got && cpu < limit; ++cpu) {
-      if (CPU_ISSET_S(static_cast<size_t>(cpu), bytes, set)) cpus.push_back(cpu);
-    }
-    CPU_FREE(set);
-    if (got) break;
-  }
-  return cpus;
 }
 
 Binding plan_binding(BindMode mode, const CpuMap& map, uint32_t local_ranks) {

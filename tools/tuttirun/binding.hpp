@@ -8,18 +8,13 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "topology/cpus.hpp"
 
 namespace tutti::launch {
 
 /// `automatic` is `core` while there are at least as many allowed cores as local ranks, else `none`.
 enum class BindMode : uint8_t { automatic, core, numa, none };
 Result<BindMode> parse_bind_mode(std::string_view text);
-
-using CpuList = std::vector<int>;
-
-/// "0-3,8" -> {0,1,2,3,8}; anything that is not such a list gives what could be read before it.
-CpuList parse_cpu_list(std::string_view text);
-std::string format_cpu_list(const CpuList& cpus);
 
 /// The machine as the kernel tells it, cut down to the CPUs that this process may use.
 struct CpuMap {
@@ -29,9 +24,6 @@ struct CpuMap {
 
 /// Reads `<root>/devices/system/{cpu,node}`; CPUs without topology files count as a core of their own.
 CpuMap read_cpu_map(const CpuList& allowed, const std::string& root = "/sys");
-
-/// The CPUs that this process may run on.
-CpuList allowed_cpus();
 
 struct Binding {
   std::vector<CpuList> by_local_rank;  // empty: nobody is bound

@@ -209,6 +209,15 @@ TEST_CASE("interfaces are chosen without a wish") {
                            entry("eth1", "fd00::5", 64, true), entry("bond0", "10.2.0.1", 16),
                            entry("eth1", "10.1.0.1", 16, true), entry("lo", "::1", 128), entry("eth1", "169.254.3.3", 16, true)},
                           "") == Addresses{"10.1.0.1", "fd00::5", "10.2.0.1", "10.9.9.1", "192.168.122.1"});
+  // Of a kind the fastest; one whose speed nobody knows after those that tell, in the kernel's order.
+  const auto fast = [](std::string interface, std::string address, uint32_t speed_mbits, bool physical = true) {
+    InterfaceAddress made = entry(std::move(interface), std::move(address), 24, physical);
+    made.speed_mbits = speed_mbits;
+    return made;
+  };
+  CHECK(*choose_addresses({fast("eth0", "10.0.0.1", 0), fast("eth1", "10.1.0.1", 1000), fast("eth2", "10.2.0.1", 100000),
+                           fast("eth3", "10.3.0.1", 0), fast("bond0", "10.4.0.1", 200000, false), fast("eth2", "fd00::2", 100000)},
+                          "") == Addresses{"10.2.0.1", "10.1.0.1", "10.0.0.1", "10.3.0.1", "fd00::2", "10.4.0.1"});
   CHECK(*choose_addresses({entry("lo", "127.0.0.1", 8), entry("lo", "10.9.9.1", 32)}, "") == Addresses{"10.9.9.1"});
   CHECK(*choose_addresses({entry("lo", "127.0.0.1", 8), entry("lo", "::1", 128)}, "") == Addresses{"127.0.0.1", "::1"});
 }

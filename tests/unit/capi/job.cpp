@@ -30,12 +30,17 @@ void run_rank(const tutti_unique_id_t& id, int size, int rank, const Settings& s
 
 std::string run_ranks(int size, const Settings& settings, const std::function<void(tutti_comm_t, int, Complaints&)>& body,
                       int64_t timeout_ms) {
+  return run_ranks_with(size, [&](int) { return settings; }, body, timeout_ms);
+}
+
+std::string run_ranks_with(int size, const SettingsOf& settings, const std::function<void(tutti_comm_t, int, Complaints&)>& body,
+                           int64_t timeout_ms) {
   tutti_unique_id_t id;
   if (tutti_unique_id_create(nullptr, &id) != TUTTI_OK) return std::string("unique id: ") + tutti_last_error();
   std::vector<Complaints> complaints(static_cast<size_t>(size));
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < size; ++rank)
-    ranks.emplace_back([&, rank] { run_rank(id, size, rank, settings, timeout_ms, body, complaints[static_cast<size_t>(rank)]); });
+    ranks.emplace_back([&, rank] { run_rank(id, size, rank, settings(rank), timeout_ms, body, complaints[static_cast<size_t>(rank)]); });
   for (std::thread& rank : ranks) rank.join();
   std::string all;
   for (int rank = 0; rank < size; ++rank)

@@ -30,8 +30,13 @@ class Complaints {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
+using SettingsOf = std::function<Settings(int rank)>;
+
 /// Runs `body` on `size` threads, each a rank of one job with a communicator of all; returns everybody's complaints, joined.
 std::string run_ranks(int size, const Settings& settings, const std::function<void(tutti_comm_t, int, Complaints&)>& body,
                       int64_t timeout_ms = 30000);
+/// Likewise, with settings of each rank's own.
+std::string run_ranks_with(int size, const SettingsOf& settings, const std::function<void(tutti_comm_t, int, Complaints&)>& body,
+                           int64_t timeout_ms = 30000);
 
 }  // namespace tutti::test

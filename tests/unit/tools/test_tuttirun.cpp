@@ -212,14 +212,6 @@ TEST_CASE("lines are tagged", "[tuttirun]") {
   CHECK(tag_lines("", "[1] ", false).empty());
 }
 
-TEST_CASE("CPU lists", "[tuttirun]") {
-  CHECK(parse_cpu_list("0-2,5,7-8") == CpuList{0, 1, 2, 5, 7, 8});
-  CHECK(parse_cpu_list("").empty());
-  CHECK(parse_cpu_list("3-1,4").empty());
-  CHECK(parse_cpu_list("0-99999999").empty());
-  CHECK(format_cpu_list({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
-}
-
 TEST_CASE("binding from a described machine", "[tuttirun]") {
   // Two NUMA nodes of two cores with two hardware threads each; CPU 3 is not ours.
   const std::filesystem::path root = std::filesystem::temp_directory_path() / fmt::format("tuttirun-cpus-{}", getpid());

@@ -9,22 +9,9 @@
 
 #include "base/config.hpp"
 #include "base/status.hpp"
+#include "topology/interfaces.hpp"
 
 namespace tutti {
-
-/// One address of one interface of this host.
-struct InterfaceAddress {
-  std::string interface;
-  std::string address;  // numeric, without prefix length; a link-local IPv6 one with %scope
-  unsigned prefix_bits = 0;
-  bool up = true;
-  bool loopback = false;
-  bool point_to_point = false;
-  bool physical = false;  // backed by a device, not software
-};
-
-/// What the kernel has (getifaddrs).
-Result<std::vector<InterfaceAddress>> list_interface_addresses();
 
 /// Numeric addresses on which this rank may listen and that others should try, best first.
 ///
@@ -32,8 +19,8 @@ Result<std::vector<InterfaceAddress>> list_interface_addresses();
 /// in the order written; one that matches nothing is TUTTI_ERR_CONFIG with what there is to choose from. Without a wish:
 /// interfaces that are down and link-local addresses are left out, addresses of loopback scope too; the rest in the order
 /// physical interface, other interface, global address on the loopback interface, interfaces that container and
-/// virtualisation software makes (docker, virbr, veth, bridges, tunnels); IPv4 before IPv6 within each. On a host with nothing
-/// else the loopback address is the answer.
+/// virtualisation software makes (docker, virbr, veth, bridges, tunnels); within each IPv4 before IPv6, then the faster one, one of
+/// unknown speed last. On a host with nothing else the loopback address is the answer.
 Result<std::vector<std::string>> choose_addresses(const std::vector<InterfaceAddress>& interfaces, std::string_view wish);
 
 /// Both steps, for a job that is all on this machine (loopback unless the setting says otherwise) or not.

@@ -21,8 +21,8 @@
 #include "engine/control.hpp"
 #include "engine/engine.hpp"
 #include "engine/fabric.hpp"
-#include "schedule/shape.hpp"
 #include "select/tuning.hpp"
+#include "topology/card.hpp"
 #include "tutti/transport.h"
 
 namespace tutti {
@@ -77,8 +77,8 @@ class Context : public std::enable_shared_from_this<Context> {
   Engine& engine() noexcept { return *engine_; }
   Fabric& fabric() noexcept { return *fabric_; }
   RequestPool& requests() noexcept { return requests_; }
-  /// Node number of each rank: equal numbers, same machine.
-  const std::vector<uint32_t>& nodes() const noexcept { return nodes_; }
+  /// Where all ranks are: the same on all of them.
+  const Topology& topology() const noexcept { return topology_.used; }
   /// Longest segment that every pair can carry in a slot; agreed by all.
   uint64_t max_segment_bytes() const noexcept { return max_segment_bytes_; }
   /// Whether on every node all ranks reach each other through slots; agreed by all.
@@ -116,11 +116,11 @@ class Context : public std::enable_shared_from_this<Context> {
   void read_tuning_file();
   Status open_transports();
   Status exchange_addresses();
+  Status take_topology(const std::vector<std::string>& cards);
   Status start_transports();
   Status choose_routes(const std::vector<std::string>& cards);
   Status start_engine();
   void collect_counter_names();
-  bool oversubscribed() const;
   void note_links(const std::vector<StartCard>& starts);
   void note_trouble(const char* transport, const std::string& line, tutti_status_t status);
 
@@ -139,8 +139,7 @@ class Context : public std::enable_shared_from_this<Context> {
   uint64_t world_id_ = 0;
   uint64_t max_segment_bytes_ = 65536;
   bool node_slots_ = true;
-  std::vector<uint32_t> nodes_;
-  std::vector<std::string> host_names_;
+  JobTopology topology_;
   std::map<std::string, std::string> agreed_;
   std::vector<std::map<std::string, std::string>> peer_addresses_;
   std::vector<std::unique_ptr<TransportHost>> transports_;

@@ -7,8 +7,8 @@
 
 namespace tutti {
 
-/// The only topology that an algorithm sees: how many ranks there are and how they nest in groups (node, later socket,
-/// switch ...). Level 0 is the innermost. Equal on every rank.
+/// The only topology that an algorithm sees: how many ranks there are and how they nest in groups (NUMA node, package,
+/// node, switch ...). Level 0 is the innermost. Equal on every rank.
 struct Shape {
   uint32_t size = 1;
   /// group_of[level][rank]: dense group numbers, in order of the lowest rank of each group. May be empty: one flat group.

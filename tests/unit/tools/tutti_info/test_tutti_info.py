@@ -163,6 +163,75 @@ class TuttiInfo(unittest.TestCase):
         self.assertGreater(len(codes), 20)
         self.assertEqual(re.findall(r"^  (TUTTI_ERR_\w+) \((-\d+)\)$", self.page("errors"), re.M), codes)
 
+    def test_this_machine(self):
+        text = self.page("topology")
+        cpus = len(os.sched_getaffinity(0))
+        for word in ("package ", "NUMA node ", "memory ", "interface lo: ", "this process: CPUs "):
+            self.assertIn(word, text)
+        machine = json.loads(self.page("topology", "--json"))["machine"]
+        self.assertGreaterEqual(sum(cpu.count(",") + 1 for cpu in (core["cpus"] for core in machine["cores"])), 1)
+        self.assertGreaterEqual(len(machine["cores"]) * 8, cpus)
+        self.assertIn("lo", [one["name"] for one in machine["interfaces"]])
+
+    def test_a_machine_is_loaded_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "node.json"
+            file.write_text(self.page("topology", "--json"), encoding="utf-8")
+            self.assertEqual(self.page("topology", "--load", str(file), "--json"), file.read_text(encoding="utf-8"))
+            # A virtual machine may get more memory between the two.
+            shown, now = (re.sub(r"[0-9.]+ GiB", "", page).splitlines()
+                          for page in (self.page("topology", "--load", str(file)), self.page("topology")))
+            self.assertEqual(shown, now[:-1])
+            code, xml, err = info("topology", "--xml")
+            if code == 0:
+                file.write_text(xml, encoding="utf-8")
+                self.assertIn("package ", self.page("topology", "--load", str(file)))
+            else:
+                self.assertIn("-Dhwloc=enabled", err)
+
+    def test_a_machine_of_two_packages(self):
+        file = str(ROOT / "tests/unit/topology/two_packages.xml")
+        code, text, err = info("topology", "--load", file)
+        if code != 0:
+            self.assertIn("no hwloc", err)
+            return
+        lines = text.splitlines()
+        at = lines.index("  package 1, CPUs 2-3")
+        self.assertEqual(lines[at + 1:at + 4], ["    NUMA node 1: 1.0 GiB, CPUs 2-3", "      L3: 16M, CPUs 2-3", "        2 cores: CPUs 2  3"])
+        self.assertIn("  gpu 0000:81:00.0 card1: NVIDIA Corporation H200, NUMA node 1", lines)
+        self.assertIn("  network device 0000:82:00.0 ib0 mlx5_0: 15b3:1021, NUMA node 1", lines)
+
+    def test_places_of_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "job.json"
+            file.write_text('{"tutti_topology": 1, "places": [{"ranks": "0-1", "host": "a", "package": 0}, '
+                            '{"ranks": "2,5", "host": "a", "package": 1}, {"ranks": "3-4", "host": "b", "package": 0}]}', encoding="utf-8")
+            text = self.page("topology", "--load", str(file))
+            self.assertIn("6 ranks on 2 nodes; levels, innermost first: package (3 groups), node (2 groups)\n", text)
+            self.assertEqual(text.splitlines()[6].split(), ["4", "1", "0", "-", "-", "b", "-"])
+            dumped = self.page("topology", "--load", str(file), "--json")
+            file.write_text(dumped, encoding="utf-8")
+            self.assertEqual(self.page("topology", "--load", str(file), "--json"), dumped)
+
+    def test_a_job_of_one_rank(self):
+        self.assertIn("1 rank on 1 node; levels, innermost first: none\n", self.page("topology", "--job"))
+
+    def test_files_that_are_none_are_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "some.json"
+            for text, word in (("", "line 1"), ("{}", "tutti_topology"), ("<topology>", "some.json"), ('{"flat": {}}', "tutti-sim"),
+                               ('{"tutti_topology": 1, "places": [{"ranks": "0"}]}', "places[0].host"), ("\x7fELF", "line 1")):
+                file.write_text(text, encoding="utf-8")
+                code, out, err = info("topology", "--load", str(file))
+                self.assertEqual(out, "")
+                self.assertIn(code, (1, 2) if text.startswith("<") else (2,))
+                self.assertIn("some.json: ", err)
+                self.assertIn(word, err)
+            self.assertIn("absent", self.refused("topology", "--load", f"{folder}/absent"))
+            self.assertIn(folder, self.refused("topology", "--load", folder))
+        self.assertIn("--xml", self.refused("topology", "--json", "--xml"))
+        self.assertIn("--job", self.refused("topology", "--job", "--load", "x"))
+
     def test_help(self):
         text = self.page("--help")
         for word in ("Examples:", "Exit codes:", "schedule", "config", "counters"):

@@ -35,9 +35,12 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  const double rounds = std::bit_width(shape.size - 1);
-  const double others = shape.size - 1.0;
-  return rounds * (model.latency_ns + 3 * model.step_ns) + others * static_cast<double>(bytes) / shape.size * model.ns_per_byte;
+  double total_ns = model.step_ns();
+  for (uint32_t round = 0; 1u << round < shape.size; ++round) {
+    const uint32_t blocks = std::min(1u << round, shape.size - (1u << round));
+    total_ns += model.exchange(round).exchange_ns(static_cast<double>(bytes) / shape.size * blocks);
+  }
+  return total_ns;
 }
 
 }  // namespace

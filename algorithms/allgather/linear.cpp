@@ -28,9 +28,8 @@ Schedule build(const PlanRequest& request) {
 
 /// All latencies overlap.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
-  const double others = shape.size - 1.0;
-  return model.latency_ns + others * (2 * model.step_ns + static_cast<double>(bytes) / shape.size * model.ns_per_byte);
+  if (shape.size == 1) return model.step_ns();
+  return model.far().latency_ns + model.all_pairs_ns(static_cast<double>(bytes) / shape.size);
 }
 
 }  // namespace

@@ -52,12 +52,14 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
   const Pairs pairs(shape.size);
-  const double extra = pairs.extra() > 0 ? 1 : 0;
-  const double others = shape.size - 1.0;
-  const double block_ns = static_cast<double>(bytes) / shape.size * model.ns_per_byte;
-  return (pairs.rounds() + 2 * extra) * (model.latency_ns + 2 * model.step_ns) + (1 + extra) * others * block_ns;
+  const double block_bytes = static_cast<double>(bytes) / shape.size;
+  double total_ns = model.step_ns();
+  for (uint32_t round = 0; round < pairs.rounds(); ++round) {
+    total_ns += model.exchange(round).exchange_ns(block_bytes * shape.size / pairs.active() * (1u << round));
+  }
+  if (pairs.extra() == 0) return total_ns;
+  return total_ns + model.neighbour().exchange_ns(block_bytes) + model.neighbour().exchange_ns(static_cast<double>(bytes));
 }
 
 }  // namespace

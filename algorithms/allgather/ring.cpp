@@ -44,8 +44,7 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  const double steps = shape.size - 1.0;
-  return steps * (model.latency_ns + 2 * model.step_ns + static_cast<double>(bytes) / shape.size * model.ns_per_byte);
+  return model.step_ns() + (shape.size - 1.0) * model.neighbour().exchange_ns(static_cast<double>(bytes) / shape.size);
 }
 
 }  // namespace

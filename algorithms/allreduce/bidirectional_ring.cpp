@@ -44,9 +44,9 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model) {
   const double steps = shape.size - 1.0;
   const double block_bytes = static_cast<double>(bytes) / shape.size;
-  const double lane_ns = lanes_for(parameters, shape.size) * model.step_ns;
-  return 2 * steps * (model.latency_ns + lane_ns + block_bytes * model.ns_per_byte) +
-         steps * block_bytes * model.reduce_ns_per_byte;
+  const double more_lanes_ns = 2 * (lanes_for(parameters, shape.size) - 1) * model.neighbour().message_ns;
+  return model.step_ns() + 2 * steps * (model.neighbour().exchange_ns(block_bytes) + more_lanes_ns) +
+         steps * block_bytes * model.reduce_ns_per_byte();
 }
 
 }  // namespace

@@ -36,10 +36,10 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  const double others = shape.size - 1.0;
+  if (shape.size == 1) return model.step_ns();
   const double part_bytes = static_cast<double>(bytes) / shape.size;
-  return model.step_ns + (others > 0 ? 2 * model.latency_ns : 0) +
-         others * (4 * model.step_ns + part_bytes * (2 * model.ns_per_byte + model.reduce_ns_per_byte));
+  return 2 * (model.far().latency_ns + model.all_pairs_ns(part_bytes)) +
+         (shape.size - 1.0) * part_bytes * model.reduce_ns_per_byte();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
+#include "../common/costs.hpp"
 #include "../common/parameters.hpp"
 #include "../common/tree.hpp"
 #include "../registry.hpp"
@@ -59,10 +60,10 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model) {
   const double half = static_cast<double>(bytes) / 2;
   const double chunk = chunk_bytes(bytes / 2, parameters[kSegmentBytes]);
-  const double depth = std::bit_width(shape.size) - 1;
-  const double hop = model.latency_ns + 4 * model.step_ns + 2 * chunk * model.ns_per_byte;
-  return 2 * model.step_ns + 2 * depth * hop + depth * chunk * 2 * model.reduce_ns_per_byte +
-         (half - chunk) * (4 * model.ns_per_byte + 2 * model.reduce_ns_per_byte);
+  const auto depth = static_cast<uint32_t>(std::bit_width(shape.size) - 1);
+  const double hops_ns = tree_hops_ns(depth, 2 * chunk, model) + depth * 2 * model.near().message_ns;
+  return 2 * model.step_ns() + 2 * hops_ns + depth * chunk * 2 * model.reduce_ns_per_byte() +
+         (depth == 0 ? 0 : (half - chunk) * (4 * model.far().ns_per_byte + 2 * model.reduce_ns_per_byte()));
 }
 
 }  // namespace

@@ -27,9 +27,9 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  const double others = shape.size - 1.0;
-  const double vector_ns = static_cast<double>(bytes) * (model.ns_per_byte + model.reduce_ns_per_byte);
-  return model.step_ns + (others > 0 ? model.latency_ns : 0) + others * (2 * model.step_ns + vector_ns);
+  if (shape.size == 1) return model.step_ns();
+  const auto n = static_cast<double>(bytes);
+  return model.far().latency_ns + model.all_pairs_ns(n) + (shape.size - 1.0) * n * model.reduce_ns_per_byte();
 }
 
 }  // namespace

@@ -65,20 +65,28 @@ Schedule build(const PlanRequest& request) {
   return plan.take();
 }
 
-/// Up and down each level with a share in each lane, all lanes over the same wire; then halving among the last leaders.
+/// Up and down the levels, where the lanes share the work of all but the first hop; then halving among the last leaders, a rank
+/// of each group and lane, with all lanes over the same wire.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
-  const std::vector<uint32_t> longest = longest_teams(shape);
-  const Pairs pairs(longest.back());
+  if (shape.size == 1) return model.step_ns();
+  const std::vector<LevelPrice> levels = level_prices(shape, model);
   const auto lanes = static_cast<double>(parameters[kLeaders]);
   const auto n = static_cast<double>(bytes);
-  double depth = 0;
-  for (size_t level = 0; level + 1 < longest.size(); ++level) depth += binomial_depth(longest[level]);
+  double total_ns = 0;
+  for (size_t level = 0; level + 1 < levels.size(); ++level) {
+    const auto depth = static_cast<double>(binomial_depth(levels[level].longest));
+    if (depth == 0) continue;
+    const Price& price = levels[level].price;
+    const double moved = n * (1 + (depth - 1) / lanes);
+    total_ns += 2 * (depth * (price.latency_ns + 2 * lanes * price.message_ns) + moved * price.ns_per_byte) +
+                moved * model.reduce_ns_per_byte();
+  }
+  const Pairs pairs(levels.back().longest);
+  const Price& price = levels.back().price;
   const double extra = pairs.extra() > 0 ? 1 : 0;
   const double moved = n * (pairs.active() - 1.0) / pairs.active() + extra * n;
-  const double messages = 2 * lanes * (pairs.rounds() + extra + depth);
-  return 2 * (depth + pairs.rounds() + extra) * model.latency_ns + 2 * messages * model.step_ns +
-         2 * (moved + depth * n) * model.ns_per_byte + (moved + depth * n) * model.reduce_ns_per_byte;
+  return total_ns + 2 * (pairs.rounds() + extra) * (price.latency_ns + 2 * lanes * price.message_ns) +
+         moved * (2 * price.ns_per_byte + model.reduce_ns_per_byte());
 }
 
 constexpr std::string_view kSource =

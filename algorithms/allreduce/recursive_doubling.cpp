@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
+#include "../common/costs.hpp"
 #include "../common/parameters.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
@@ -54,12 +55,13 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
-  const uint32_t active = std::bit_floor(shape.size);
-  const double exchanges = std::countr_zero(active) + (active == shape.size ? 0 : 2);
-  const double folds = std::countr_zero(active) + (active == shape.size ? 0 : 1);
-  const auto n = static_cast<double>(bytes);
-  return exchanges * (model.latency_ns + 2 * model.step_ns + n * model.ns_per_byte) + folds * n * model.reduce_ns_per_byte;
+  const Pairs pairs(shape.size);
+  const double vector_bytes = static_cast<double>(bytes);
+  const double fold_ns = vector_bytes * model.reduce_ns_per_byte();
+  double total_ns = model.step_ns();
+  for (uint32_t round = 0; round < pairs.rounds(); ++round) total_ns += model.exchange(round).exchange_ns(vector_bytes) + fold_ns;
+  if (pairs.extra() == 0) return total_ns;
+  return total_ns + 2 * model.neighbour().exchange_ns(vector_bytes) + fold_ns;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <algorithm>
 
 #include "../common/parameters.hpp"
@@ -96,10 +97,17 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
   const Spans spans = spans_of(shape.size, parameters);
   const double neighbours = spans.length - 1.0 + (spans.longer > 0 ? 1 : 0);
   const auto n = static_cast<double>(bytes);
-  const double sent_ns = 2 * model.step_ns + n * model.ns_per_byte;
-  const double round_ns = model.latency_ns + (spans.radix - 1.0) * (sent_ns + n * model.reduce_ns_per_byte);
-  const double ends_ns = neighbours > 0 ? 2 * model.latency_ns + neighbours * (2 * sent_ns + n * model.reduce_ns_per_byte) : 0;
-  return model.step_ns + spans.rounds * round_ns + ends_ns;
+  const double fold_ns = n * model.reduce_ns_per_byte();
+  double total_ns = model.step_ns();
+  double distance = spans.length;
+  for (uint32_t round = 0; round < spans.rounds; ++round, distance *= spans.radix) {
+    const Price price = model.exchange(static_cast<uint32_t>(std::log2(distance)));
+    const double sent_ns = 2 * price.message_ns + n * price.ns_per_byte;
+    total_ns += price.latency_ns + (spans.radix - 1.0) * (sent_ns + fold_ns);
+  }
+  if (neighbours == 0) return total_ns;
+  const Price price = model.neighbour();
+  return total_ns + 2 * price.latency_ns + neighbours * (2 * (2 * price.message_ns + n * price.ns_per_byte) + fold_ns);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "../common/doubling.hpp"
+#include "../common/costs.hpp"
 #include "../common/parameters.hpp"
 #include "../registry.hpp"
 
@@ -36,11 +37,9 @@ Schedule build(const PlanRequest& request) {
   return plan.take();
 }
 
+/// As if to the rank at distance 2^k: on nodes of several ranks a swing is as far.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
-  const double moved = static_cast<double>(bytes) * (shape.size - 1.0) / shape.size;
-  return 2 * std::countr_zero(shape.size) * (model.latency_ns + 2 * model.step_ns) + 2 * moved * model.ns_per_byte +
-         moved * model.reduce_ns_per_byte;
+  return halving_ns(shape, static_cast<double>(bytes), model, Halves::there_and_back);
 }
 
 }  // namespace

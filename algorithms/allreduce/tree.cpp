@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
+#include "../common/costs.hpp"
 #include "../common/parameters.hpp"
 #include "../common/tree.hpp"
 #include "../registry.hpp"
@@ -24,13 +25,12 @@ Schedule build(const PlanRequest& request) {
 
 /// Up and down once: the first chunk pays every hop, the others follow. A rank in the middle receives and sends three times.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model) {
-  const auto n = static_cast<double>(bytes);
   const double chunk = chunk_bytes(bytes, parameters[kSegmentBytes]);
-  const double depth = std::bit_width(shape.size) - 1;
-  const double hop = model.latency_ns + 2 * model.step_ns + chunk * model.ns_per_byte;
-  const double rest = n - chunk;
-  return 2 * depth * hop + depth * chunk * 2 * model.reduce_ns_per_byte +
-         rest * (3 * model.ns_per_byte + 2 * model.reduce_ns_per_byte);
+  const auto depth = static_cast<uint32_t>(std::bit_width(shape.size) - 1);
+  const double hops_ns = tree_hops_ns(depth, chunk, model);
+  const double rest = static_cast<double>(bytes) - chunk;
+  return model.step_ns() + 2 * hops_ns + depth * chunk * 2 * model.reduce_ns_per_byte() +
+         (depth == 0 ? 0 : rest * (3 * model.far().ns_per_byte + 2 * model.reduce_ns_per_byte()));
 }
 
 }  // namespace

@@ -86,11 +86,13 @@ Schedule build(const PlanRequest& request) {
 
 /// Half of the blocks move in each round, and are copied twice on the way.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  const double rounds = std::bit_width(shape.size - 1);
   const double copies = shape.size - 1.0;  // of runs, in either direction; the first rounds have the most
   const double half = static_cast<double>(bytes) / 2;
-  return rounds * (model.latency_ns + 2 * model.step_ns + half * (model.ns_per_byte + 2 * model.reduce_ns_per_byte)) +
-         3 * copies * kCopyNs;
+  double total_ns = model.step_ns() + 3 * copies * kCopyNs;
+  for (uint32_t round = 0; 1u << round < shape.size; ++round) {
+    total_ns += model.exchange(round).exchange_ns(half) + 2 * half * model.reduce_ns_per_byte();
+  }
+  return total_ns;
 }
 
 }  // namespace

@@ -27,8 +27,10 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  const double steps = shape.size - 1.0;
-  return steps * (model.latency_ns + 2 * model.step_ns + static_cast<double>(bytes) / shape.size * model.ns_per_byte);
+  if (shape.size == 1) return model.step_ns();
+  const double latencies_ns =
+      (shape.size - model.ranks_per_node()) * model.far().latency_ns + (model.ranks_per_node() - 1.0) * model.near().latency_ns;
+  return latencies_ns + model.all_pairs_ns(static_cast<double>(bytes) / shape.size);
 }
 
 }  // namespace

@@ -37,10 +37,10 @@ Schedule build(const PlanRequest& request) {
 
 /// A latency for each window.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model) {
+  if (shape.size == 1) return model.step_ns();
   const uint64_t window = parameters[kWindow];
   const double windows = static_cast<double>((shape.size - 1 + window - 1) / window);
-  const double others = shape.size - 1.0;
-  return windows * model.latency_ns + others * (2 * model.step_ns + static_cast<double>(bytes) / shape.size * model.ns_per_byte);
+  return windows * model.far().latency_ns + model.all_pairs_ns(static_cast<double>(bytes) / shape.size);
 }
 
 }  // namespace

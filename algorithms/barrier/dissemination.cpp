@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
@@ -35,7 +36,8 @@ double cost_ns(const Shape& shape, uint64_t, const Parameters& parameters, const
   double total = 0;
   for (uint64_t distance = 1; distance < shape.size; distance *= radix) {
     const uint64_t signals = std::min(radix - 1, (shape.size - 1) / distance);
-    total += model.latency_ns + 2 * model.step_ns * static_cast<double>(signals);
+    const Price price = model.exchange(static_cast<uint32_t>(std::bit_width(distance) - 1));
+    total += price.latency_ns + 2 * price.message_ns * static_cast<double>(signals);
   }
   return total;
 }

@@ -40,10 +40,11 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t, const Parameters&, const CostModel& model) {
-  const std::vector<uint32_t> sizes = longest_teams(shape);
-  double total = std::bit_width(sizes.back() - 1) * (model.latency_ns + 2 * model.step_ns);
-  for (size_t level = 0; level + 1 < sizes.size(); ++level) {
-    if (sizes[level] > 1) total += 2 * (model.latency_ns + model.step_ns * sizes[level]);
+  const std::vector<LevelPrice> levels = level_prices(shape, model);
+  double total = std::bit_width(levels.back().longest - 1) * levels.back().price.exchange_ns(0);
+  for (size_t level = 0; level + 1 < levels.size(); ++level) {
+    const Price& price = levels[level].price;
+    if (levels[level].longest > 1) total += 2 * (price.latency_ns + price.message_ns * levels[level].longest);
   }
   return total;
 }

@@ -36,8 +36,11 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  const double rounds = std::bit_width(shape.size - 1);
-  return rounds * (model.latency_ns + 2 * model.step_ns + static_cast<double>(bytes) * model.ns_per_byte);
+  double total_ns = model.step_ns();
+  for (uint32_t round = 0; 1u << round < shape.size; ++round) {
+    total_ns += model.tree_edge(round).exchange_ns(static_cast<double>(bytes));
+  }
+  return total_ns;
 }
 
 }  // namespace

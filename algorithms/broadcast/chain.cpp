@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "../common/costs.hpp"
 #include "../common/parameters.hpp"
 #include "../registry.hpp"
 #include "schedule/builder.hpp"
@@ -32,12 +33,13 @@ Schedule build(const PlanRequest& request) {
 
 /// The first chunk pays every hop, the others follow one behind the other.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model) {
+  if (shape.size == 1) return model.step_ns();
   const uint64_t segment_bytes = parameters[kSegmentBytes];
   const uint64_t chunk = segment_bytes == 0 ? bytes : std::min(bytes, segment_bytes);
   const double chunks = chunk == 0 ? 1 : static_cast<double>((bytes + chunk - 1) / chunk);
-  const double hop = model.latency_ns + 2 * model.step_ns + static_cast<double>(chunk) * model.ns_per_byte;
-  const double follow = 2 * model.step_ns + static_cast<double>(chunk) * model.ns_per_byte;
-  return (shape.size - 1.0) * hop + (shape.size > 1 ? (chunks - 1) * follow : 0);
+  const Price price = model.neighbour();
+  const double follow_ns = 2 * price.message_ns + static_cast<double>(chunk) * price.ns_per_byte;
+  return chain_latencies_ns(model) + (shape.size - 1.0) * follow_ns + (chunks - 1) * follow_ns;
 }
 
 }  // namespace

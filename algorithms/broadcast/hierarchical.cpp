@@ -43,9 +43,11 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  double rounds = 0;
-  for (const uint32_t size : longest_teams(shape)) rounds += std::bit_width(size - 1);
-  return rounds * (model.latency_ns + 2 * model.step_ns + static_cast<double>(bytes) * model.ns_per_byte);
+  double total_ns = model.step_ns();
+  for (const LevelPrice& level : level_prices(shape, model)) {
+    total_ns += std::bit_width(level.longest - 1) * level.price.exchange_ns(static_cast<double>(bytes));
+  }
+  return total_ns;
 }
 
 }  // namespace

@@ -52,11 +52,11 @@ Schedule build(const PlanRequest& request) {
 
 /// The root sends all but its part, then the ring moves as much again.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
+  if (shape.size == 1) return model.step_ns();
   const double rounds = std::bit_width(shape.size - 1);
-  const double others = shape.size - 1.0;
-  const double part_ns = static_cast<double>(bytes) / shape.size * model.ns_per_byte;
-  return rounds * (model.latency_ns + model.step_ns) + others * (model.step_ns + part_ns) +
-         others * (model.latency_ns + 2 * model.step_ns + part_ns);
+  const double part_bytes = static_cast<double>(bytes) / shape.size;
+  return rounds * model.far().latency_ns + model.star_ns(part_bytes) +
+         (shape.size - 1.0) * model.neighbour().exchange_ns(part_bytes);
 }
 
 }  // namespace

@@ -2,35 +2,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <bit>
+#include <algorithm>
 
+#include "pairs.hpp"
 #include "parameters.hpp"
 
 /// Costs of shapes that several collectives have.
 namespace tutti {
 
+/// One message after another from each rank to the next.
+inline double chain_latencies_ns(const CostModel& model) {
+  const double edges = static_cast<double>(model.node_of().size()) - 1;
+  const double between = model.neighbour().latency_ns == model.near().latency_ns ? 0 : model.node_count() - 1.0;
+  return (edges - between) * model.near().latency_ns + between * model.far().latency_ns;
+}
+
 /// From rank to rank, each folding its own to what comes: the first chunk pays every hop, the others follow one behind the other.
 inline double folding_chain_ns(const Shape& shape, uint64_t bytes, uint64_t segment_bytes, const CostModel& model) {
   const double chunk = chunk_bytes(bytes, segment_bytes);
   const double chunks = chunk > 0 ? static_cast<double>(bytes) / chunk : 1;
-  const double follow_ns = 3 * model.step_ns + chunk * (model.ns_per_byte + model.reduce_ns_per_byte);
-  return model.step_ns + (shape.size - 1.0) * (model.latency_ns + follow_ns) + (chunks - 1) * follow_ns;
+  const Price price = model.neighbour();
+  const double follow_ns = 3 * price.message_ns + chunk * (price.ns_per_byte + model.reduce_ns_per_byte());
+  return model.step_ns() + chain_latencies_ns(model) + (shape.size - 1.0) * follow_ns + (chunks - 1) * follow_ns;
 }
 
 /// A block between the root and each other rank: the latencies overlap, the root handles the messages one by one.
 inline double star_ns(const Shape& shape, uint64_t bytes, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
-  const double others = shape.size - 1.0;
-  return model.latency_ns + model.step_ns +
-         others * (model.step_ns + static_cast<double>(bytes) / shape.size * model.ns_per_byte);
+  if (shape.size == 1) return model.step_ns();
+  return model.far().latency_ns + model.star_ns(static_cast<double>(bytes) / shape.size);
 }
 
 /// The same up or down a tree: a round for each bit; all blocks but the root's pass it, a subtree's at once.
 inline double block_tree_ns(const Shape& shape, uint64_t bytes, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
-  const double rounds = std::bit_width(shape.size - 1);
-  const double others = shape.size - 1.0;
-  return rounds * (model.latency_ns + 2 * model.step_ns) + others * static_cast<double>(bytes) / shape.size * model.ns_per_byte;
+  double total_ns = model.step_ns();
+  for (uint32_t round = 0; 1u << round < shape.size; ++round) {
+    const double blocks = std::min(1u << round, shape.size - (1u << round));
+    total_ns += model.tree_edge(round).exchange_ns(static_cast<double>(bytes) / shape.size * blocks);
+  }
+  return total_ns;
+}
+
+/// Down or up a balanced tree over ranks in order: the lower half of its levels is near, if anything is.
+inline double tree_hops_ns(uint32_t depth, double chunk_bytes, const CostModel& model) {
+  double total_ns = 0;
+  for (uint32_t level = 0; level < depth; ++level) total_ns += model.tree_edge(level).exchange_ns(chunk_bytes);
+  return total_ns;
+}
+
+enum class Halves : uint8_t { there, far_first, there_and_back, there_and_back_to_one };
+
+/// Rounds of exchanging half, a quarter ... of the vector, nearest first unless told otherwise; ranks beyond a power of two pair
+/// up before, and afterwards where all get results.
+inline double halving_ns(const Shape& shape, double bytes, const CostModel& model, Halves way) {
+  const Pairs pairs(shape.size);
+  const bool back = way == Halves::there_and_back || way == Halves::there_and_back_to_one;
+  double total_ns = model.step_ns();
+  double moved = bytes;
+  for (uint32_t round = 0; round < pairs.rounds(); ++round) {
+    moved /= 2;
+    const uint32_t distance = way == Halves::far_first ? pairs.rounds() - 1 - round : round;
+    total_ns += (back ? 2 : 1) * model.exchange(distance).exchange_ns(moved) + moved * model.reduce_ns_per_byte();
+  }
+  if (pairs.extra() == 0) return total_ns;
+  total_ns += model.neighbour().exchange_ns(bytes) + bytes * model.reduce_ns_per_byte();
+  if (way == Halves::there_and_back_to_one) return total_ns;
+  return total_ns + model.neighbour().exchange_ns(back ? bytes : bytes / shape.size);
 }
 
 }  // namespace tutti

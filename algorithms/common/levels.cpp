@@ -50,13 +50,22 @@ size_t last_meeting(const std::vector<Level>& levels) {
   return last;
 }
 
-std::vector<uint32_t> longest_teams(const Shape& shape) {
+std::vector<LevelPrice> level_prices(const Shape& shape, const CostModel& model) {
   PlanRequest request;
   request.shape = shape;
   const std::vector<Level> levels = levels_of(request, 0);
-  std::vector<uint32_t> longest;
-  for (size_t n = 0; n <= last_meeting(levels); ++n) longest.push_back(levels[n].longest);
-  return longest;
+  std::vector<LevelPrice> prices;
+  for (size_t n = 0; n <= last_meeting(levels); ++n) {
+    bool near = n < shape.group_of.size();
+    std::vector<uint32_t> node_of_group(near ? shape.size : 0, UINT32_MAX);
+    for (uint32_t rank = 0; near && rank < shape.size; ++rank) {
+      uint32_t& node = node_of_group[shape.group_of[n][rank]];
+      if (node == UINT32_MAX) node = model.node_of()[rank];
+      near = node == model.node_of()[rank];
+    }
+    prices.push_back({levels[n].longest, near ? model.near() : model.far()});
+  }
+  return prices;
 }
 
 bool is_aligned(const Shape& shape) {

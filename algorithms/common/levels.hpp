@@ -23,8 +23,13 @@ std::vector<Level> levels_of(const PlanRequest& request, uint32_t turn, uint32_t
 /// The level at which the fold is complete: the last at which anybody meets.
 size_t last_meeting(const std::vector<Level>& levels);
 
-/// The size of the largest team of each level up to the last meeting, for cost formulas.
-std::vector<uint32_t> longest_teams(const Shape& shape);
+struct LevelPrice {
+  uint32_t longest = 1;  ///< size of the largest team
+  Price price;           ///< of its messages: near where every team lies within a node
+};
+
+/// Each level up to the last meeting, for cost formulas.
+std::vector<LevelPrice> level_prices(const Shape& shape, const CostModel& model);
 
 /// Whether the groups of each level are neighbouring ranks, as many in each, a power of two: then folding level by level is the
 /// association of deterministic mode.

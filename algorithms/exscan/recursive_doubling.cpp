@@ -45,10 +45,12 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  const double rounds = std::bit_width(shape.size - 1);
-  const double fold_ns = 2 * model.reduce_ns_per_byte;
-  const double round_ns = model.latency_ns + 4 * model.step_ns + static_cast<double>(bytes) * (model.ns_per_byte + fold_ns);
-  return model.step_ns + rounds * round_ns;
+  double total_ns = model.step_ns();
+  for (uint32_t round = 0; 1u << round < shape.size; ++round) {
+    const double fold_ns = static_cast<double>(bytes) * 2 * model.reduce_ns_per_byte();
+    total_ns += model.exchange(round).exchange_ns(static_cast<double>(bytes)) + 2 * model.step_ns() + fold_ns;
+  }
+  return total_ns;
 }
 
 }  // namespace

@@ -28,9 +28,12 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  const double rounds = binomial_depth(shape.size);
-  const double round_ns = model.latency_ns + 2 * model.step_ns;
-  return model.step_ns + rounds * (round_ns + static_cast<double>(bytes) * (model.ns_per_byte + model.reduce_ns_per_byte));
+  double total_ns = model.step_ns();
+  for (uint32_t round = 0; round < binomial_depth(shape.size); ++round) {
+    total_ns +=
+        model.tree_edge(round).exchange_ns(static_cast<double>(bytes)) + static_cast<double>(bytes) * model.reduce_ns_per_byte();
+  }
+  return total_ns;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
 #include "../common/doubling.hpp"
+#include "../common/costs.hpp"
 #include "../common/parameters.hpp"
 #include "../registry.hpp"
 
@@ -32,14 +33,7 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
-  const Pairs pairs(shape.size);
-  const double active = pairs.active();
-  const auto n = static_cast<double>(bytes);
-  const double moved = n * (active - 1) / active;
-  const double extra = pairs.extra() > 0 ? 1 : 0;
-  return (2 * pairs.rounds() + extra) * (model.latency_ns + 2 * model.step_ns) +
-         (2 * moved + extra * n) * model.ns_per_byte + (moved + extra * n) * model.reduce_ns_per_byte;
+  return halving_ns(shape, static_cast<double>(bytes), model, Halves::there_and_back_to_one);
 }
 
 }  // namespace

@@ -39,10 +39,12 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  double rounds = 0;
-  for (const uint32_t longest : longest_teams(shape)) rounds += binomial_depth(longest);
-  const double round_ns = model.latency_ns + 2 * model.step_ns;
-  return model.step_ns + rounds * (round_ns + static_cast<double>(bytes) * (model.ns_per_byte + model.reduce_ns_per_byte));
+  double total_ns = model.step_ns();
+  for (const LevelPrice& level : level_prices(shape, model)) {
+    const double fold_ns = static_cast<double>(bytes) * model.reduce_ns_per_byte();
+    total_ns += binomial_depth(level.longest) * (level.price.exchange_ns(static_cast<double>(bytes)) + fold_ns);
+  }
+  return total_ns;
 }
 
 constexpr std::string_view kSource =

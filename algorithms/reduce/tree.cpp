@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
+#include "../common/costs.hpp"
 #include "../common/parameters.hpp"
 #include "../common/tree.hpp"
 #include "../registry.hpp"
@@ -26,11 +27,11 @@ Schedule build(const PlanRequest& request) {
 /// The first chunk pays every hop, the others follow. A rank in the middle receives twice and sends once.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model) {
   const double chunk = chunk_bytes(bytes, parameters[kSegmentBytes]);
-  const double depth = std::bit_width(shape.size);
-  const double chunk_ns = chunk * (2 * model.ns_per_byte + 2 * model.reduce_ns_per_byte);
+  const auto depth = static_cast<uint32_t>(std::bit_width(shape.size) - 1);
   const double rest = static_cast<double>(bytes) - chunk;
-  const double rest_ns = rest * (2 * model.ns_per_byte + 2 * model.reduce_ns_per_byte);
-  return model.step_ns + (depth - 1) * (model.latency_ns + 2 * model.step_ns + chunk_ns) + (shape.size == 1 ? 0 : rest_ns);
+  const double rest_ns = rest * (2 * model.far().ns_per_byte + 2 * model.reduce_ns_per_byte());
+  return model.step_ns() + tree_hops_ns(depth, 2 * chunk, model) + depth * chunk * 2 * model.reduce_ns_per_byte() +
+         (shape.size == 1 ? 0 : rest_ns);
 }
 
 }  // namespace

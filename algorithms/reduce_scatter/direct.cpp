@@ -28,9 +28,9 @@ Schedule build(const PlanRequest& request) {
 }
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  const double others = shape.size - 1.0;
-  const double block_ns = static_cast<double>(bytes) / shape.size * (model.ns_per_byte + model.reduce_ns_per_byte);
-  return model.step_ns + (others > 0 ? model.latency_ns : 0) + others * (2 * model.step_ns + block_ns);
+  if (shape.size == 1) return model.step_ns();
+  const double block_bytes = static_cast<double>(bytes) / shape.size;
+  return model.far().latency_ns + model.all_pairs_ns(block_bytes) + (shape.size - 1.0) * block_bytes * model.reduce_ns_per_byte();
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
 #include "../common/doubling.hpp"
+#include "../common/costs.hpp"
 #include "../common/parameters.hpp"
 #include "../registry.hpp"
 
@@ -74,24 +75,15 @@ Schedule build(const PlanRequest& request, Halving (*make_halving)(const Pairs& 
 Schedule build_far(const PlanRequest& request) { return build(request, far_halving); }
 Schedule build_near(const PlanRequest& request) { return build(request, near_halving); }
 
-double cost_ns(const Shape& shape, uint64_t bytes, double messages_a_round, const CostModel& model) {
-  if (shape.size == 1) return model.step_ns;
-  const Pairs pairs(shape.size);
-  const double extra = pairs.extra() > 0 ? 1 : 0;
-  const auto n = static_cast<double>(bytes);
-  // An acting rank may have two blocks for each of another.
-  const double moved = n * (1 - (1 + extra) / shape.size) + extra * n * (1 + 1.0 / shape.size);
-  return (pairs.rounds() + 2 * extra) * (model.latency_ns + 2 * messages_a_round * model.step_ns) +
-         moved * (model.ns_per_byte + model.reduce_ns_per_byte);
-}
-
 double cost_far(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
-  return cost_ns(shape, bytes, 1, model);
+  return halving_ns(shape, static_cast<double>(bytes), model, Halves::far_first);
 }
 
+/// Block by block.
 double cost_near(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   const Pairs pairs(shape.size);
-  return cost_ns(shape, bytes, pairs.rounds() == 0 ? 1 : (shape.size - 1.0) / pairs.rounds(), model);
+  const double more_messages = std::max(0.0, shape.size - 1.0 - pairs.rounds());
+  return halving_ns(shape, static_cast<double>(bytes), model, Halves::there) + 2 * more_messages * model.far().message_ns;
 }
 
 constexpr std::string_view kSource =

@@ -51,9 +51,10 @@ Schedule build(const PlanRequest& request) {
 
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters, const CostModel& model) {
   const double steps = shape.size - 1.0;
-  const double lane_ns = lanes_for(parameters, shape.size) * model.step_ns;
-  const double block_ns = static_cast<double>(bytes) / shape.size * (model.ns_per_byte + model.reduce_ns_per_byte);
-  return lane_ns + steps * (model.latency_ns + lane_ns + block_ns);
+  const double block_bytes = static_cast<double>(bytes) / shape.size;
+  const double more_lanes_ns = 2 * (lanes_for(parameters, shape.size) - 1) * model.neighbour().message_ns;
+  const double fold_ns = block_bytes * model.reduce_ns_per_byte();
+  return model.step_ns() + steps * (model.neighbour().exchange_ns(block_bytes) + more_lanes_ns + fold_ns);
 }
 
 }  // namespace

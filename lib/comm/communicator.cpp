@@ -91,11 +91,12 @@ Status Communicator::prepare() {
   const auto here = [&](uint32_t world_rank) { return topology.node(world_rank) == topology.node(world_ranks_[rank_]); };
   local_size_ = static_cast<uint32_t>(std::count_if(world_ranks_.begin(), world_ranks_.end(), here));
   local_rank_ = static_cast<uint32_t>(std::count_if(world_ranks_.begin(), world_ranks_.begin() + rank_, here));
-  std::set<uint32_t> nodes;
-  for (const uint32_t world_rank : world_ranks_) nodes.insert(topology.node(world_rank));
+  std::map<uint32_t, uint32_t> nodes;  // number in the topology -> one from 0, in order of the lowest rank
+  std::vector<uint32_t> node_of;
+  for (const uint32_t world_rank : world_ranks_) {
+    node_of.push_back(nodes.emplace(topology.node(world_rank), static_cast<uint32_t>(nodes.size())).first->second);
+  }
   node_count_ = static_cast<uint32_t>(nodes.size());
-  const bool one_node = node_count_ == 1;
-  const CostModel model = cost_model(one_node && context_->node_slots() ? Distance::within_node : Distance::between_nodes);
   Shape shape = Shape::flat(size());
   for (NestingLevel& level : nesting_of(topology, world_ranks_)) {
     context_->log().debug("{} ranks in {} groups by {}", size(), level.group_count(), level.name);
@@ -103,7 +104,7 @@ Status Communicator::prepare() {
   }
   Selector::Overrides overrides;
   for (uint32_t c = 0; c < kCollectiveCount; ++c) overrides[c] = context_->agreed(kAlgorithmSettings[c]);
-  selector_ = std::make_unique<Selector>(std::move(shape), model, std::move(overrides));
+  selector_ = std::make_unique<Selector>(std::move(shape), cost_model(node_of, context_->node_slots()), std::move(overrides));
   TUTTI_TRY(selector_->check());
   use_tuning();
   capabilities_.max_segment_bytes = context_->max_segment_bytes();

@@ -107,15 +107,13 @@ std::string reason(const Ranking& ranking, const Range& range) {
 
 }  // namespace
 
-CostModel cost_model(Distance distance) {
-  CostModel model;
-  const bool near = distance == Distance::within_node;
-  model.latency_ns = near ? 400 : 8000;
-  model.ns_per_byte = near ? 0.15 : 0.5;
-  model.reduce_ns_per_byte = 0.1;
-  // Each message over a network costs both ends system calls: many at once are not free.
-  model.step_ns = near ? 50 : 2500;
-  return model;
+CostModel cost_model(std::span<const uint32_t> node_of, bool node_slots) {
+  constexpr Price kSlots = {400, 0.15, 50};
+  // Each message costs both ends system calls: many at once are not free.
+  constexpr Price kMessages = {8000, 0.5, 2500};
+  constexpr double kReduceNsPerByte = 0.1;
+  constexpr double kStepNs = 50;
+  return {node_of, node_slots ? kSlots : kMessages, kMessages, kReduceNsPerByte, kStepNs};
 }
 
 bool nests(const Shape& shape) {

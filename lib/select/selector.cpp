@@ -13,7 +13,7 @@
 namespace tutti {
 
 Selector::Selector(Shape shape, CostModel model, Overrides overrides)
-    : shape_(std::move(shape)), model_(model), overrides_(std::move(overrides)) {}
+    : shape_(std::move(shape)), model_(std::move(model)), overrides_(std::move(overrides)) {}
 
 Status Selector::check() const {
   for (uint32_t c = 0; c < kCollectiveCount; ++c) {

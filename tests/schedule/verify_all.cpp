@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Judges every registered algorithm for every small number of ranks, every root, counts about the borders, in place and not, and
-// what it is lowered to for every mix of capabilities. `--long` takes more of everything, `--sample` fewer ranks: enough for a
-// build with sanitizers, which looks for faults of the verifier itself. `--only allreduce:ring` takes one algorithm, `--only
-// allreduce` those of one collective.
+// what it is lowered to for every mix of capabilities; then some jobs of up to 300 ranks, drawn from a seed. `--long` takes more
+// of everything, `--sample` fewer ranks: enough for a build with sanitizers, which looks for faults of the verifier itself.
+// `--only allreduce:ring` takes one algorithm, `--only allreduce` those of one collective.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
+#include <iterator>
+#include <random>
 #include <string_view>
 
 #include "cases.hpp"
@@ -25,6 +28,7 @@ struct Extent {
   /// From this many ranks on, and for nested ones, a job is lowered for one length of segments and one prefetch, another one each
   /// time.
   uint32_t thin_from;
+  uint32_t large_jobs;  ///< drawn for each algorithm
 };
 
 class Run {
@@ -44,6 +48,7 @@ class Run {
           for (uint32_t root = 0; root < roots; root += stride) one_root(*algorithm, shape, root);
         }
       }
+      for (uint32_t draw = 0; draw < extent_.large_jobs; ++draw) large_job(*algorithm, draw);
       fmt::print("  {} {}: {}\n", name(algorithm->collective), algorithm->name, verified_ - before);
     }
     fmt::print(
@@ -59,14 +64,44 @@ class Run {
     return only_.empty() || only_ == collective || only_ == fmt::format("{}:{}", collective, algorithm.name);
   }
 
+  /// One size, nesting, root, parameters, mix of capabilities and call, as the dice fall; but the first two have 257 and 300
+  /// ranks.
+  void large_job(const AlgorithmInfo& algorithm, uint32_t draw) {
+    constexpr uint32_t kSizes[] = {257, 300};
+    const auto below = [&](size_t limit) { return static_cast<uint32_t>(dice_() % limit); };
+    uint32_t ranks = draw < std::size(kSizes) ? kSizes[draw] : 18 + below(283);
+    if (algorithm.has(kPowerOfTwoRanks)) ranks = std::bit_floor(ranks);
+    if (!cases::fits(algorithm, ranks)) return;
+    const auto shapes = cases::shapes(algorithm, ranks);
+    const Shape& shape = shapes[below(shapes.size())];
+    const uint32_t root = has_root(algorithm.collective) ? below(ranks) : 0;
+    const std::vector<Parameters> variants = cases::parameter_variants(algorithm, kElementBytes);
+    const Parameters& parameters = variants[below(variants.size())];
+    const bool in_place = below(2) == 1;
+    describe(algorithm, shape, root, parameters, kElementBytes);
+    std::vector<Call> calls = calls_of(algorithm, ranks, cases::call_for(algorithm, kElementBytes, root));
+    std::swap(calls[0], calls[below(calls.size())]);
+    calls.resize(1);
+    const std::vector<cases::Mix> mixes =
+        cases::mixes(ranks, (1 + below(20)) * uint64_t{kElementBytes}, static_cast<uint16_t>(below(3)), ++seed_);
+    const cases::Mix& mix = mixes[below(mixes.size())];
+    judge(lower_job(cases::job(algorithm, shape, root, parameters, in_place), mix.pairs), calls, {in_place},
+          [&](const Call& call) { return details(call, mix.name); });
+  }
+
+  void describe(const AlgorithmInfo& algorithm, const Shape& shape, uint32_t root, const Parameters& parameters,
+                uint32_t element_bytes) {
+    where_ = fmt::format("{} {} of {} ranks ({}), root {}, parameters {}, elements of {} bytes", name(algorithm.collective),
+                         algorithm.name, shape.size, cases::text(shape), root, cases::text(parameters), element_bytes);
+  }
+
   void one_root(const AlgorithmInfo& algorithm, const Shape& shape, uint32_t root) {
     nested_ = !shape.group_of.empty();
     for (const uint32_t element_bytes : extent_.element_bytes) {
       for (const Parameters& parameters : cases::parameter_variants(algorithm, element_bytes)) {
         const std::vector<Schedule> job = cases::job(algorithm, shape, root, parameters, false);
         const std::vector<Schedule> job_in_place = cases::job(algorithm, shape, root, parameters, true);
-        where_ = fmt::format("{} {} of {} ranks ({}), root {}, parameters {}, elements of {} bytes", name(algorithm.collective),
-                             algorithm.name, shape.size, cases::text(shape), root, cases::text(parameters), element_bytes);
+        describe(algorithm, shape, root, parameters, element_bytes);
         for (const Schedule& schedule : job) expect(check(schedule), "");
         for (const Schedule& schedule : job_in_place) expect(check(schedule), "");
         const Call call = cases::call_for(algorithm, element_bytes, root);
@@ -102,25 +137,31 @@ class Run {
       for (uint16_t prefetch = 0; prefetch <= extent_.max_prefetch; ++prefetch) {
         if (number++ != turn && (nested_ || ranks >= extent_.thin_from)) continue;
         for (const cases::Mix& mix : cases::mixes(ranks, elements * element_bytes, prefetch, ++seed_)) {
-          const std::vector<Program> programs = lower_job(job, mix.pairs);
-          Verifier verifier(programs);
-          for (Call call : calls) {
-            for (const bool now_in_place : {false, true}) {
-              if (only && now_in_place != in_place) continue;
-              call.in_place = now_in_place;
-              ++verified_;
-              const Status status = verifier.judge(call);
-              if (!status.ok()) expect(status, details(call, mix, elements, prefetch));
-            }
-          }
+          const std::vector<bool> places = only ? std::vector<bool>{in_place} : std::vector<bool>{false, true};
+          judge(lower_job(job, mix.pairs), calls, places, [&](const Call& call) {
+            return details(call, fmt::format("{}, segments of {} elements, prefetch {}", mix.name, elements, prefetch));
+          });
         }
       }
     }
   }
 
-  static std::string details(const Call& call, const cases::Mix& mix, uint64_t elements, uint16_t prefetch) {
-    std::string text =
-        fmt::format("; {}, segments of {} elements, prefetch {}, count {}", mix.name, elements, prefetch, call.count);
+  template <class Details>
+  void judge(const std::vector<Program>& programs, const std::vector<Call>& calls, const std::vector<bool>& places,
+             Details details) {
+    Verifier verifier(programs);
+    for (Call call : calls) {
+      for (const bool in_place : places) {
+        call.in_place = in_place;
+        ++verified_;
+        const Status status = verifier.judge(call);
+        if (!status.ok()) expect(status, details(call));
+      }
+    }
+  }
+
+  static std::string details(const Call& call, std::string_view mix) {
+    std::string text = fmt::format("; {}, count {}", mix, call.count);
     for (const uint64_t count : call.counts) text += fmt::format(" {}", count);
     return call.in_place ? text + ", in place" : text;
   }
@@ -131,8 +172,11 @@ class Run {
     fmt::print("FAILED {}{}: {}\n", where_, details, status.message());
   }
 
+  static constexpr uint32_t kElementBytes = 4;  ///< of large jobs
+
   const Extent& extent_;
   const std::string_view only_;
+  std::mt19937_64 dice_{20};
   std::string where_;
   bool nested_ = false;
   uint64_t turn_ = 0;
@@ -166,8 +210,8 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  const tutti::Extent brief = {ranks_to(17, {}), {4}, {2, 1000}, 2, 7};
-  const tutti::Extent full = {ranks_to(20, {31, 32, 33, 63, 64, 65}), {1, 2, 4, 8}, {1, 2, 3, 1000}, 3, UINT32_MAX};
-  const tutti::Extent sample = {ranks_to(5, {}), {4}, {2, 1000}, 2, 3};
+  const tutti::Extent brief = {ranks_to(17, {}), {4}, {2, 1000}, 2, 7, 3};
+  const tutti::Extent full = {ranks_to(20, {31, 32, 33, 63, 64, 65}), {1, 2, 4, 8}, {1, 2, 3, 1000}, 3, UINT32_MAX, 60};
+  const tutti::Extent sample = {ranks_to(5, {}), {4}, {2, 1000}, 2, 3, 0};
   return tutti::Run(extent == "--long" ? full : extent == "--sample" ? sample : brief, only).all() ? 0 : 1;
 }

@@ -125,9 +125,10 @@ Result<std::string> choose_page(const ChooseRequest& request) {
   const bool canonical = request.config.flag(Setting::deterministic) && reduces(request.collective);
   const Requirements required{request.uneven, request.ordered, canonical,
                               reduces(request.collective) ? *type : TypeClass::integers};
-  const CostModel model = cost_model(request.node_count == 1 ? Distance::within_node : Distance::between_nodes);
   const Shape shape = shape_of(request);
   const std::string links = links_of(request);
+  const CostModel model = cost_model(shape.group_of.empty() ? std::vector<uint32_t>(shape.size, 0) : shape.group_of[0],
+                                     links.find("shm") != links.npos);
   Selector::Overrides overrides;
   const auto collective = static_cast<size_t>(request.collective);
   overrides[collective] = *request.config.lookup(name(request.collective));

@@ -124,8 +124,7 @@ Result<std::string> choice_page(const Arguments& given, bool schedule) {
   const Result<Collective> collective = parse_collective(given.collective);
   if (!collective.ok()) return collective.status();
   ScheduleRequest request;
-  request.select = {*collective, given.ranks, given.algorithm,
-                    given.between_nodes ? Distance::between_nodes : Distance::within_node};
+  request.select = {*collective, given.ranks, given.algorithm, !given.between_nodes};
   if (!schedule) return select_page(request.select);
   const Result<uint64_t> bytes = parse_bytes(given.bytes);
   if (!bytes.ok()) return bytes.status().with_context("--bytes");

@@ -29,7 +29,7 @@ struct SelectRequest {
   Collective collective = Collective::allreduce;
   uint32_t rank_count = 1;
   std::string algorithm;  // text of an override; "": chosen
-  Distance network = Distance::within_node;
+  bool one_node = true;  ///< else a rank a node
 };
 Result<std::string> select_page(const SelectRequest& request);
 

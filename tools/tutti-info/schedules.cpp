@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "base/types.hpp"
@@ -20,16 +21,20 @@ constexpr uint32_t kMaxRanksPrinted = 16;   // without --rank
 constexpr uint32_t kMaxRanksVerified = 64;  // the verifier's work grows with the square
 constexpr uint64_t kSlotBytes = 65536;      // the default of the setting shm_slot_bytes
 
+CostModel prices_for(const SelectRequest& request) {
+  std::vector<uint32_t> node_of(request.rank_count, 0);
+  if (!request.one_node) std::iota(node_of.begin(), node_of.end(), 0u);
+  return cost_model(node_of, request.one_node);
+}
+
 Result<std::vector<SelectionRow>> table_for(const SelectRequest& request) {
   if (request.rank_count == 0 || request.rank_count > kMaxRanks) {
     return error(TUTTI_ERR_ARGUMENT, "--ranks: {} is not from 1 to {}", request.rank_count, kMaxRanks);
   }
-  return selection_table(request.collective, Shape::flat(request.rank_count), request.algorithm, cost_model(request.network));
+  return selection_table(request.collective, Shape::flat(request.rank_count), request.algorithm, prices_for(request));
 }
 
-std::string network_text(Distance network) {
-  return network == Distance::within_node ? "all ranks on one node" : "one rank a node";
-}
+std::string network_text(const SelectRequest& request) { return request.one_node ? "all ranks on one node" : "one rank a node"; }
 
 struct Job {
   const AlgorithmInfo* algorithm;
@@ -102,7 +107,7 @@ Result<std::string> select_page(const SelectRequest& request) {
   const auto table = table_for(request);
   if (!table.ok()) return table.status();
   std::string text =
-      fmt::format("{}, {} ranks, {}\n", std::string(name(request.collective)), request.rank_count, network_text(request.network));
+      fmt::format("{}, {} ranks, {}\n", std::string(name(request.collective)), request.rank_count, network_text(request));
   for (const SelectionRow& row : *table) {
     const std::string limit = row.up_to_bytes == UINT64_MAX ? "any size" : "up to " + format_bytes(row.up_to_bytes);
     const Choice& choice = row.choice;
@@ -121,13 +126,13 @@ Result<std::string> schedule_page(const ScheduleRequest& request) {
     build_all(job, request);
   }
   if (request.dot) return print_dot(job.schedules);
-  const CostModel model = cost_model(request.select.network);
+  const CostModel model = prices_for(request.select);
   const double cost_ns =
       choice.algorithm->cost_ns(Shape::flat(request.select.rank_count), request.bytes, choice.parameters, model);
   std::string text =
       fmt::format("{} of {} on {} ranks: {}\n  why: {}\n  predicted, {}: {}\n", std::string(name(request.select.collective)),
                   format_bytes(request.bytes), request.select.rank_count, describe(*choice.algorithm, choice.parameters),
-                  choice.reason, network_text(request.select.network), fmt::format("{:.1f} us", cost_ns / 1000));
+                  choice.reason, network_text(request.select), fmt::format("{:.1f} us", cost_ns / 1000));
   if (request.verify) {
     Result<std::string> verdict = verdict_of(request, job);
     if (!verdict.ok()) return verdict.status();

@@ -115,20 +115,17 @@ void Network::derive_shape() {
 }
 
 CostModel Network::cost_model() const {
-  const bool one_node = node_count_ == 1;
-  const Reach& reach = one_node ? spec_.prices.node : spec_.prices.network;
-  CostModel model;
-  model.latency_ns = reach.latency_ns + 2 * reach.overhead_ns;
-  if (!one_node) {
-    // Between the ranks that are furthest apart by number: hops count for most messages, so they count here for all.
-    Route longest;
-    route(0, rank_count_ - 1, longest);
-    model.latency_ns = longest.latency_ns + 2 * reach.overhead_ns;
-  }
-  model.ns_per_byte = 2 * reach.copy_ns_per_byte + (one_node ? 0 : 1 / spec_.nic_gbytes_per_s);
-  model.reduce_ns_per_byte = spec_.prices.reduce_ns_per_byte;
-  model.step_ns = spec_.prices.step_ns;
-  return model;
+  const auto price = [&](const Reach& reach, double latency_ns, double link_ns_per_byte) {
+    return Price{latency_ns, 2 * reach.copy_ns_per_byte + link_ns_per_byte, reach.overhead_ns + spec_.prices.step_ns};
+  };
+  std::vector<uint32_t> node_of(rank_count_);
+  for (uint32_t rank = 0; rank < rank_count_; ++rank) node_of[rank] = rank / spec_.ranks_per_node;
+  // Between the ranks that are furthest apart by number: hops count for most messages, so they count here for all.
+  Route longest;
+  if (node_count_ > 1) route(0, rank_count_ - 1, longest);
+  return {node_of, price(spec_.prices.node, spec_.prices.node.latency_ns, 0),
+          price(spec_.prices.network, longest.latency_ns, 1 / spec_.nic_gbytes_per_s), spec_.prices.reduce_ns_per_byte,
+          spec_.prices.step_ns};
 }
 
 }  // namespace tutti

@@ -26,23 +26,23 @@ size_t g_allocations = 0;
 namespace tutti {
 namespace {
 
-const CostModel kNetwork = {2000, 0.2, 0.1, 100};
+CostModel network(uint32_t ranks) { return CostModel::uniform(ranks, {2000, 0.2, 100}, 0.1, 100); }
 
 std::vector<SelectionRow> table_of(Collective collective, uint32_t ranks, std::string_view text = "") {
-  Result<std::vector<SelectionRow>> table = selection_table(collective, Shape::flat(ranks), text, kNetwork);
+  Result<std::vector<SelectionRow>> table = selection_table(collective, Shape::flat(ranks), text, network(ranks));
   REQUIRE(table.ok());
   return std::move(*table);
 }
 
 std::string failure_of(Collective collective, uint32_t ranks, std::string_view text) {
-  const Result<std::vector<SelectionRow>> table = selection_table(collective, Shape::flat(ranks), text, kNetwork);
+  const Result<std::vector<SelectionRow>> table = selection_table(collective, Shape::flat(ranks), text, network(ranks));
   REQUIRE_FALSE(table.ok());
   CHECK(table.status().code() == TUTTI_ERR_CONFIG);
   return std::string(table.status().message());
 }
 
 double cost_ns(const Choice& choice, uint32_t ranks, uint64_t bytes) {
-  return choice.algorithm->cost_ns(Shape::flat(ranks), bytes, choice.parameters, kNetwork);
+  return choice.algorithm->cost_ns(Shape::flat(ranks), bytes, choice.parameters, network(ranks));
 }
 
 using Catch::Matchers::Contains;

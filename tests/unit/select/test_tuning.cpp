@@ -11,7 +11,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-const CostModel kNetwork = {2000, 0.2, 0.1, 100};
+CostModel network(uint32_t ranks) { return CostModel::uniform(ranks, {2000, 0.2, 100}, 0.1, 100); }
 
 constexpr const char* kFile = R"(# what a person may write
 tutti-tuning 1
@@ -47,7 +47,7 @@ TuningKey key(Collective collective, uint32_t ranks, uint32_t nodes, std::string
 /// The choice of a communicator that has this table.
 Choice choice(const char* file, Collective collective, uint32_t ranks, uint64_t bytes, Requirements required = {},
               const std::string& force = "") {
-  Selector selector(Shape::flat(ranks), kNetwork, {});
+  Selector selector(Shape::flat(ranks), network(ranks), {});
   REQUIRE(selector.force(collective, force).ok());
   selector.set_tuning(std::make_shared<TuningTable>(table_of(file)), 1, "shm");
   const auto table = selector.table(collective, required);
@@ -205,7 +205,7 @@ TEST_CASE("what cannot be used gives way to the model, for its sizes alone") {
 
 TEST_CASE("rows of a tuned table ascend and cover every size") {
   for (uint32_t ranks = 1; ranks <= 40; ++ranks) {
-    Selector selector(Shape::flat(ranks), kNetwork, {});
+    Selector selector(Shape::flat(ranks), network(ranks), {});
     selector.set_tuning(std::make_shared<TuningTable>(table_of(kFile)), 1, "shm");
     for (const Collective collective : {Collective::allreduce, Collective::broadcast}) {
       const auto table = selector.table(collective, floats());
@@ -218,7 +218,7 @@ TEST_CASE("rows of a tuned table ascend and cover every size") {
 
 TEST_CASE("what is forced comes before what was measured") {
   CHECK(choice(kFile, Collective::allreduce, 4, 8, floats(), "double_tree").algorithm->name == "double_tree");
-  Selector selector(Shape::flat(4), kNetwork, {});
+  Selector selector(Shape::flat(4), network(4), {});
   CHECK(selector.force(Collective::allreduce, "rign").code() == TUTTI_ERR_CONFIG);
   CHECK(selector.force(Collective::allreduce, "ring").ok());
   CHECK((*selector.table(Collective::allreduce, {}))[0].choice.algorithm->name == "ring");
@@ -227,7 +227,7 @@ TEST_CASE("what is forced comes before what was measured") {
 }
 
 TEST_CASE("rows with the same algorithm and parameters have the same number, in all tables") {
-  Selector selector(Shape::flat(4), kNetwork, {});
+  Selector selector(Shape::flat(4), network(4), {});
   selector.set_tuning(std::make_shared<TuningTable>(table_of(kFile)), 1, "shm");
   std::vector<const SelectionRow*> rows;
   std::vector<std::vector<SelectionRow>> tables;
@@ -249,7 +249,7 @@ TEST_CASE("rows with the same algorithm and parameters have the same number, in 
 }
 
 TEST_CASE("contenders are ranked, and those that cannot be taken say why") {
-  const auto all = rank_contenders(Collective::allreduce, Shape::flat(6), 1 << 20, kNetwork, floats());
+  const auto all = rank_contenders(Collective::allreduce, Shape::flat(6), 1 << 20, network(6), floats());
   double before = 0;
   bool excluded = false;
   for (const Contender& one : all) {

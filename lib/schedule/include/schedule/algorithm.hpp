@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedule/cost_model.hpp"
 #include "schedule/schedule.hpp"
 
 namespace tutti {
@@ -31,14 +32,6 @@ struct PlanRequest {
   uint32_t root = 0;
   bool in_place = false;  ///< input and output are the same memory
   Parameters parameters;
-};
-
-/// Prices of the network for the cost formulas (alpha-beta-gamma).
-struct CostModel {
-  double latency_ns = 1000;         ///< one message
-  double ns_per_byte = 0.2;         ///< transfer
-  double reduce_ns_per_byte = 0.1;  ///< fold
-  double step_ns = 50;              ///< the engine's own cost a step
 };
 
 /// What an algorithm needs, and what it keeps.

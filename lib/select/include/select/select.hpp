@@ -30,11 +30,9 @@ struct SelectionRow {
   uint16_t number = 0;  ///< given by Selector: the same for rows of a collective with the same algorithm and parameters
 };
 
-/// What carries the messages: decides the prices that algorithms are compared by.
-enum class Distance : uint8_t { within_node, between_nodes };
-
-/// The prices: the same numbers on every rank, whatever each measured, since the choice must not differ between ranks.
-CostModel cost_model(Distance distance);
+/// The prices that algorithms are compared by: the same numbers on every rank, whatever each measured, since the choice must not
+/// differ between ranks. node_of[rank]: numbers from 0. node_slots: the ranks of a node reach each other through shared memory.
+CostModel cost_model(std::span<const uint32_t> node_of, bool node_slots);
 
 /// What a call asks of its algorithm beside its collective; the same on all ranks.
 struct Requirements {

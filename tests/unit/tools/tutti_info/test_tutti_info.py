@@ -107,7 +107,7 @@ class TuttiInfo(unittest.TestCase):
         self.assertIn(f"* {re.search(r'choice: (.*)', text)[1]} ", text)
         self.assertRegex(text, r"- swing +left out: it needs a power of two ranks")
         self.assertRegex(text, r"- hierarchical +left out: it is for nested ranks")
-        self.assertRegex(self.page(*call, "--ranks", "6", "--nodes", "2"), r"  hierarchical:\S+ +[\d.]+ us")
+        self.assertRegex(self.page(*call, "--ranks", "6", "--nodes", "2"), r"[ *] hierarchical:\S+ +[\d.]+ us")
         self.assertRegex(self.page(*call, "--ranks", "4", "--ordered"), r"- ring +left out: it does not fold in rank order")
         forced = self.page(*call, "--ranks", "4", TUTTI_ALLREDUCE="ring:channels=2")
         self.assertIn("forced by the setting allreduce", forced)

@@ -3,7 +3,7 @@
 #include "comm/communicator.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <tuple>
 
 #include "schedule/algorithm.hpp"

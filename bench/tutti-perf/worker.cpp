@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <system_error>
 
 #include "dtypes.hpp"
 #include "errors.hpp"
@@ -32,7 +32,7 @@ uint64_t window_of_model(const Workload& work, uint32_t element_bytes) {
 Buffer::Buffer(uint64_t bytes) : bytes_(std::max<uint64_t>(bytes, 1)) {
   memory_ = ::mmap(nullptr, static_cast<size_t>(bytes_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory_ == MAP_FAILED) {
-    throw RunError(fmt::format("no memory for a buffer of {} bytes: {}; a smaller -e needs less", bytes_, std::strerror(errno)));
+    throw RunError(fmt::format("no memory for a buffer of {} bytes: {}; a smaller -e needs less", bytes_, std::generic_category().message(errno)));
   }
 }
 

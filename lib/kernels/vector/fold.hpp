@@ -113,28 +113,52 @@ uint64_t fold_pair(const FoldCall& call) noexcept {
   return call.count / Element::kLanes * Element::kLanes;
 }
 
+/// The result of a fold: a sum is divided if it is to be an average.
+template <class Element, class Operation>
+typename Element::Folded finished(const FoldCall& call, typename Element::Folded value) noexcept {
+  if constexpr (std::is_same_v<Operation, Average>) {
+    if (call.divisor > 1) value = Element::divide(value, call.divisor);
+  }
+  return Element::finish(value);
+}
+
 template <class Element, class Operation, class Load, class Store>
 void fold_one(const FoldCall& call, Load load, Store store) noexcept {
   auto value = load(0);
   for (uint32_t s = 1; s < call.source_count; ++s) value = Operation::template apply<Element>(value, load(s));
-  if constexpr (std::is_same_v<Operation, Average>) {
-    if (call.divisor > 1) value = Element::divide(value, call.divisor);
-  }
-  value = Element::finish(value);
+  value = finished<Element, Operation>(call, value);
   for (uint32_t d = 0; d < call.destination_count; ++d) store(d, value);
 }
 
-/// Any numbers of sources and destinations, whole vectors. Returns the elements done.
-template <class Element, class Operation>
-uint64_t fold_whole(const FoldCall& call) noexcept {
-  uint64_t first = 0;
-  for (; call.count - first >= Element::kLanes; first += Element::kLanes) {
+/// Any numbers of sources and destinations, kVectors at a time, so that finding a source's place is done once for them. Returns
+/// the elements done.
+template <class Element, class Operation, size_t kVectors>
+uint64_t fold_blocks(const FoldCall& call, uint64_t first) noexcept {
+  constexpr uint64_t kStep = Element::kLanes * Element::kBytes;
+  for (; call.count - first >= kVectors * Element::kLanes; first += kVectors * Element::kLanes) {
     const uint64_t at = first * Element::kBytes;
-    fold_one<Element, Operation>(
-        call, [&](uint32_t s) { return Element::load(source(call, s) + at); },
-        [&](uint32_t d, typename Element::Folded value) { Element::store(destination(call, d) + at, value); });
+    typename Element::Folded values[kVectors];
+    const std::byte* from = source(call, 0) + at;
+    for (size_t v = 0; v < kVectors; ++v) values[v] = Element::load(from + v * kStep);
+    for (uint32_t s = 1; s < call.source_count; ++s) {
+      from = source(call, s) + at;
+      for (size_t v = 0; v < kVectors; ++v)
+        values[v] = Operation::template apply<Element>(values[v], Element::load(from + v * kStep));
+    }
+    for (size_t v = 0; v < kVectors; ++v) values[v] = finished<Element, Operation>(call, values[v]);
+    for (uint32_t d = 0; d < call.destination_count; ++d) {
+      std::byte* const to = destination(call, d) + at;
+      for (size_t v = 0; v < kVectors; ++v) Element::store(to + v * kStep, values[v]);
+    }
   }
   return first;
+}
+
+template <class Element, class Operation>
+uint64_t fold_whole(const FoldCall& call) noexcept {
+  uint64_t done = 0;
+  if constexpr (!Element::kLong) done = fold_blocks<Element, Operation, 4>(call, done);
+  return fold_blocks<Element, Operation, 1>(call, done);
 }
 
 /// Elements first to last, fewer than a vector: through a vector in memory, so that nothing beyond the buffers is touched.

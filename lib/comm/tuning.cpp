@@ -15,6 +15,7 @@ namespace tutti {
 namespace {
 
 constexpr size_t kMaxFileBytes = 16 << 20;
+constexpr uint64_t kMaxTextBytes = kMaxFileBytes + 64 * 1024;  // with the file's name
 
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -78,6 +79,7 @@ Status Communicator::agree_on_tuning() {
   const size_t name_end = text.find('\n');
   Result<TuningTable> table = TuningTable::parse(std::string_view(text).substr(name_end + 1), text.substr(0, name_end));
   if (!table.ok()) return table.status();
+  context_->log().info("tuning file {}: {} tables", table->origin(), table->sections().size());
   context_->share_tuning(std::make_shared<const TuningTable>(std::move(*table)), std::move(links));
   context_->engine().exclusively([this] { use_tuning(); });
   return Status();
@@ -97,6 +99,8 @@ Status Communicator::take_from_first(std::string& text) {
   message.count = sizeof bytes;
   message.dtype = DType::u8;
   TUTTI_TRY(run(message));
+  if (bytes > kMaxTextBytes)
+    return error(TUTTI_ERR_PROTOCOL, "rank 0 sends a text of {} bytes; {} are the most", bytes, kMaxTextBytes);
   text.resize(bytes);
   message.input = message.output = text.data();
   message.count = bytes;

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <thread>
 
 #include "base/types.hpp"
 #include "pages.hpp"
@@ -21,19 +22,21 @@ constexpr const char* kFooter = R"(Examples:
   tutti-sim compare allreduce --ranks 65536 --bytes 1M --topology fat_tree.json --json
   tutti-sim run allreduce --algorithm ring:segment_bytes=256K --ranks 64 --bytes 16M
   tutti-sim topology dragonfly.json --ranks 4096
+  tutti-sim calibrate tuning.txt -o machine.json       prices from what tutti-tune measured
   tutti-sim verify                                     all algorithms on 1 to 17 ranks
   tutti-sim verify reduce --ranks 2-9,33 --algorithm binomial
 
 Exit codes:
   0  done
   1  a schedule is wrong or comes to no end, or the output could not be written
-  2  the command line or the topology file is wrong
+  2  the command line or a file is wrong
 )";
 
 struct Arguments {
-  std::string collective, bytes = "1M", topology, ranks_text = "1-17", algorithm, method = "automatic";
+  std::string collective, bytes = "1M", topology, file, output, max_bytes = "4M", ranks_text = "1-17", algorithm,
+                          method = "automatic";
   std::vector<std::string> algorithms;
-  uint32_t ranks = 0, root = 0, element_bytes = 4;
+  uint32_t ranks = 0, root = 0, element_bytes = 4, cores = 0;
   uint64_t max_steps = 0;
   bool json = false;
 };
@@ -84,6 +87,14 @@ void declare(CLI::App& app, Arguments& given) {
   verify->add_option("-n,--ranks", given.ranks_text, "Numbers of ranks, as 2,3,8-12 (default 1-17)")->type_name("LIST");
   verify->add_option("-a,--algorithm", given.algorithm, "This one only")->type_name("NAME");
   verify->add_flag("--json", given.json, "For programs");
+  CLI::App* const calibrate = app.add_subcommand("calibrate", "Prices that explain what was measured on this machine");
+  calibrate->add_option("file", given.file, "Tuning file with times, as tutti-tune writes it")->required()->type_name("FILE");
+  calibrate->add_option("-o,--output", given.output, "Write them as a topology file")->type_name("FILE");
+  calibrate->add_option("-t,--topology", given.topology, "Begin with the prices of this one")->type_name("FILE");
+  calibrate->add_option("--cores", given.cores, "Processors of the machine that was measured (default: this one's)")
+      ->type_name("N");
+  calibrate->add_option("--maxbytes", given.max_bytes, "Leave out longer vectors (default 4M)")->type_name("SIZE");
+  calibrate->add_flag("--json", given.json, "For programs");
   CLI::App* const topology = app.add_subcommand("topology", "What a topology file describes");
   topology->add_option("file", given.topology, "Topology file")->required()->type_name("FILE");
   topology->add_option("-n,--ranks", given.ranks, "Number of ranks (default: as many as there is room for)")->type_name("N");
@@ -136,8 +147,25 @@ Result<std::string> verify(const Arguments& given) {
   return verify_page(question, show_progress);
 }
 
+Result<std::string> calibrate(const Arguments& given) {
+  CalibrateQuestion question;
+  Result<NetworkSpec> start = load_topology(given.topology);
+  if (!start.ok()) return start.status();
+  const Result<uint64_t> max_bytes = parse_bytes(given.max_bytes);
+  if (!max_bytes.ok()) return max_bytes.status().with_context("--maxbytes");
+  question.tuning_file = given.file;
+  question.output = given.output;
+  question.start = std::move(*start);
+  if (given.topology.empty()) question.start.prices.node.slots = 8;  // the default of shm_slots
+  question.cores = given.cores != 0 ? given.cores : std::max(1u, std::thread::hardware_concurrency());
+  question.max_bytes = *max_bytes;
+  question.json = given.json;
+  return calibrate_page(question, show_progress);
+}
+
 Result<std::string> page(const CLI::App& app, const Arguments& given) {
   if (app.got_subcommand("verify")) return verify(given);
+  if (app.got_subcommand("calibrate")) return calibrate(given);
   if (app.got_subcommand("topology")) {
     const Result<NetworkSpec> spec = load_topology(given.topology);
     return spec.ok() ? topology_page(*spec, given.ranks, given.json) : spec.status();

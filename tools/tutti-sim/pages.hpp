@@ -49,6 +49,18 @@ Result<std::vector<uint32_t>> parse_ranks(std::string_view text);
 /// TUTTI_ERR_INTERNAL if a schedule is wrong.
 Result<std::string> verify_page(const VerifyQuestion& question, const Progress& progress);
 
+struct CalibrateQuestion {
+  std::string tuning_file;  ///< as tutti-tune writes it
+  std::string output;       ///< a topology file is written there; "": none
+  NetworkSpec start;        ///< prices to begin with
+  uint32_t cores = 0;       ///< of the machine that was measured
+  uint64_t max_bytes = 0;   ///< longer vectors are left out
+  bool json = false;
+};
+/// Prices that explain what was measured on one node: fitted to every other size, judged by the rest. TUTTI_ERR_CONFIG where the
+/// file has nothing to go by.
+Result<std::string> calibrate_page(const CalibrateQuestion& question, const Progress& progress);
+
 std::string format_time(double ns);       ///< "12.3 us"
 std::string format_size(uint64_t bytes);  ///< "1.50 MiB"
 

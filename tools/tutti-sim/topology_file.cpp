@@ -67,10 +67,12 @@ Result<NetworkSpec> parse_topology(std::string_view text, std::string_view sourc
   JsonFields file(*parsed, "", complaint);
   file.text("name", spec.name);
   file.whole("ranks_per_node", spec.ranks_per_node);
+  file.whole("cores_per_node", spec.cores_per_node);
   file.number("nic_gbytes_per_s", spec.nic_gbytes_per_s);
   file.number("rank_gbytes_per_s", spec.rank_gbytes_per_s);
   file.number("memory_gbytes_per_s", spec.memory_gbytes_per_s);
   file.number("step_ns", spec.prices.step_ns);
+  file.number("switch_ns", spec.prices.switch_ns);
   file.number("reduce_ns_per_byte", spec.prices.reduce_ns_per_byte);
   file.number("copy_ns_per_byte", spec.prices.copy_ns_per_byte);
   file.bytes("segment_bytes", spec.prices.segment_bytes);

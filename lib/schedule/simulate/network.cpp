@@ -19,6 +19,7 @@ Status check_spec(const NetworkSpec& spec, uint32_t rank_count) {
   if (spec.memory_gbytes_per_s < 0) {
     return error(TUTTI_ERR_CONFIG, "memory_gbytes_per_s: {} is below 0", spec.memory_gbytes_per_s);
   }
+  if (spec.prices.switch_ns < 0) return error(TUTTI_ERR_CONFIG, "switch_ns: {} is below 0", spec.prices.switch_ns);
   if (spec.prices.segment_bytes == 0) return error(TUTTI_ERR_CONFIG, "segment_bytes: at least 1");
   for (const Reach* reach : {&spec.prices.node, &spec.prices.network}) {
     // The verifier proves that two are enough, no algorithm need run with one.

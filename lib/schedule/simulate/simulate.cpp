@@ -132,7 +132,8 @@ class Simulation {
     job_ = std::move(*built);
     WalkMethod method = WalkMethod::every_event;
     if (wants_classes()) {
-      std::optional<Job> quotient = sim::reduce_to_classes(job_);
+      // Who takes a shared processor first is not alike.
+      std::optional<Job> quotient = network_.shares_processors() ? std::nullopt : sim::reduce_to_classes(job_);
       if (quotient) {
         job_ = std::move(*quotient);
         method = WalkMethod::classes;
@@ -193,7 +194,7 @@ class Simulation {
   }
 
   Result<Prediction> walk_once(uint64_t bytes) {
-    Walk walk(job_, network_.spec().prices, request_.element_bytes);
+    Walk walk(job_, network_.spec(), request_.element_bytes);
     std::optional<uint32_t> traced;
     if (request_.traced_rank) traced = actor_of(*request_.traced_rank);
     if (traced) walk.trace(*traced);

@@ -13,8 +13,14 @@ Picoseconds picoseconds(double ns) { return std::llround(ns * 1000); }
 
 }  // namespace
 
-Walk::Walk(const Job& job, const Prices& prices, uint32_t element_bytes)
-    : job_(job), prices_(prices), element_bytes_(element_bytes), depth_(std::max(prices.node.slots, prices.network.slots)) {
+Walk::Walk(const Job& job, const NetworkSpec& spec, uint32_t element_bytes)
+    : job_(job),
+      prices_(spec.prices),
+      element_bytes_(element_bytes),
+      depth_(std::max(spec.prices.node.slots, spec.prices.network.slots)),
+      shares_processors_(spec.cores_per_node > 0 && spec.cores_per_node < spec.ranks_per_node),
+      ranks_per_node_(spec.ranks_per_node),
+      cores_per_node_(spec.cores_per_node) {
   for (uint32_t actor = 0; actor < job.actors.size(); ++actor) {
     first_process_.push_back(static_cast<uint32_t>(processes_.size()));
     for (uint32_t lane = 0; lane < job.programs[job.actors[actor].program].lanes.size(); ++lane) {
@@ -28,6 +34,8 @@ void Walk::bind(uint64_t bytes) {
   channels_.assign(job_.channels.size(), {});
   slots_.assign(job_.channels.size() * depth_, {});
   uses_.assign(job_.actors.size(), {});
+  const size_t nodes = (job_.actors.size() + ranks_per_node_ - 1) / ranks_per_node_;
+  processors_.assign(shares_processors_ ? nodes * cores_per_node_ : job_.actors.size(), {});
   links_.assign(job_.links.size(), {});
   step_count_ = message_count_ = 0;
   steps_.clear();
@@ -134,23 +142,35 @@ void Walk::consider(uint32_t index) {
   Picoseconds ready = 0;
   if (is_blocked(index, ready)) return;
   // With one lane nobody else wants the processor.
-  if (program(processes_[index]).lanes.size() == 1) {
+  if (!shares_processors_ && program(processes_[index]).lanes.size() == 1) {
     start(index, ready, ready);
   } else {
     events_.push({ready, ready, index, false});
   }
 }
 
+/// The one that is free first; but the own, if that is free when the others are.
+Walk::Processor& Walk::processor_for(const Actor& actor, uint32_t number, Picoseconds at) {
+  if (!shares_processors_) return processors_[number];
+  const auto first = processors_.begin() + actor.rank / ranks_per_node_ * cores_per_node_;
+  return *std::min_element(first, first + cores_per_node_, [&](const Processor& a, const Processor& b) {
+    return std::tuple(std::max(a.free, at), a.actor != number) < std::tuple(std::max(b.free, at), b.actor != number);
+  });
+}
+
 void Walk::start(uint32_t index, Picoseconds at, Picoseconds ready) {
   const Process& process = processes_[index];
   ActorUse& use = uses_[process.actor];
-  if (use.processor_free > at) {
-    events_.push({use.processor_free, ready, index, false});
+  Processor& processor = processor_for(job_.actors[process.actor], process.actor, at);
+  if (const Picoseconds free = std::max(processor.free, use.free); free > at) {
+    events_.push({free, ready, index, false});
     return;
   }
   const CompactStep& step = program(process).steps[process.step];
-  const Picoseconds end = at + cost(process, step, chunk_bytes(process, step));
-  use.processor_free = end;
+  Picoseconds end = at + cost(process, step, chunk_bytes(process, step));
+  if (processor.actor != kNone && processor.actor != process.actor) end += picoseconds(prices_.switch_ns);
+  processor = {end, process.actor};
+  use.free = end;
   use.busy += end - at;
   if (process.actor == traced_) {
     StepState& state = steps_[process.step];

@@ -16,7 +16,7 @@ namespace tutti::sim {
 /// messages leave at once, then the processes look for their next steps. So nothing depends on the order among equals.
 class Walk {
  public:
-  Walk(const Job& job, const Prices& prices, uint32_t element_bytes);
+  Walk(const Job& job, const NetworkSpec& spec, uint32_t element_bytes);
 
   /// TUTTI_ERR_INTERNAL if it does not come to its end.
   Status run(uint64_t bytes);
@@ -31,7 +31,7 @@ class Walk {
   struct ActorUse {
     Picoseconds end = 0;
     Picoseconds busy = 0;
-    Picoseconds processor_free = 0;
+    Picoseconds free = 0;  ///< runs nothing from then on
     uint64_t sent_messages = 0;
     uint64_t sent_bytes = 0;
   };
@@ -67,6 +67,12 @@ class Walk {
     uint64_t iterations = 0;  ///< of the loop
     Picoseconds free = 0;     ///< end of its last step
     uint64_t depth = 0;       ///< messages in the longest chain before
+  };
+
+  /// One of a node whose ranks share its processors, or a rank's own.
+  struct Processor {
+    Picoseconds free = 0;
+    uint32_t actor = kNone;  ///< who ran on it last
   };
 
   /// Full: since when its message is there. Empty: since when the sender knows.
@@ -105,6 +111,7 @@ class Walk {
   void consider(uint32_t process);
   bool is_blocked(uint32_t process, Picoseconds& ready);
   void start(uint32_t process, Picoseconds at, Picoseconds ready);
+  Processor& processor_for(const Actor& actor, uint32_t number, Picoseconds at);
   void end_step(uint32_t process, Picoseconds at);
   void send_all(Picoseconds at);
   Status deadlock() const;
@@ -125,6 +132,10 @@ class Walk {
   const Prices prices_;
   const uint32_t element_bytes_;
   const uint32_t depth_;  ///< of the deepest channel
+  const bool shares_processors_;
+  const uint32_t ranks_per_node_;
+  const uint32_t cores_per_node_;
+  std::vector<Processor> processors_;  ///< of each actor, or cores_per_node_ of each node
   uint32_t traced_ = kNone;
   std::vector<uint64_t> bytes_of_slice_;
   std::vector<uint32_t> first_process_;  ///< of each actor

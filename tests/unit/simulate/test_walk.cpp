@@ -218,6 +218,42 @@ TEST_CASE("steps of one rank are traced") {
   CHECK(seen.steps.back().last_end_ns == seen.ranks[1].end_ns);
 }
 
+TEST_CASE("a loop begins when the rank has done all chunks of the one before") {
+  // Two chunks there; then the second rank, which has both, sends its answer.
+  const AlgorithmInfo info = made_of([](const PlanRequest& request) {
+    ScheduleBuilder plan(Collective::broadcast, request);
+    const LaneBuilder lane = plan.lane(500);
+    request.rank == 0 ? lane.send(1, output()) : lane.recv(0, output());
+    const LaneBuilder answer = lane.then();
+    request.rank == 0 ? answer.recv(1, output(part(0, 2))) : answer.send(0, output(part(0, 2)));
+    return plan.take();
+  });
+  SimulationRequest request = request_for(info, 1000);
+  request.traced_rank = 1;
+  const Prediction seen = predict(plain_spec(), 2, request);
+  REQUIRE(seen.steps.size() == 2);
+  CHECK(seen.steps[0].chunks == 2);
+  CHECK(seen.steps[1].chunks == 1);
+  // The second chunk leaves after two steps, behind the first on the cable.
+  CHECK(seen.steps[0].last_end_ns == 110 + 1000 + 1000 + 110);
+  CHECK(seen.steps[1].first_start_ns == seen.steps[0].last_end_ns);
+  CHECK(seen.time_ns == 2220 + 110 + 500 + 1000 + 110);
+}
+
+TEST_CASE("ranks that share a processor take turns, and pay for each") {
+  const AlgorithmInfo info = made_of(halves);
+  NetworkSpec spec = plain_spec(4);
+  spec.cores_per_node = 1;
+  spec.prices.switch_ns = 1000;
+  // A step with a message and 100 bytes is 210 ns. Two senders, then two receivers: three turns change hands.
+  CHECK(predict(spec, 4, request_for(info, 100)).time_ns == 4 * 210 + 3 * 1000);
+  spec.cores_per_node = 4;
+  CHECK(predict(spec, 4, request_for(info, 100)).time_ns == 210 + 200 + 210);
+  spec.cores_per_node = 2;
+  // Both senders at once. Each receiver takes the place of one.
+  CHECK(predict(spec, 4, request_for(info, 100)).time_ns == 210 + 200 + 210 + 1000);
+}
+
 TEST_CASE("what cannot be walked is an error with a name") {
   const Result<Network> network = Network::make(plain_spec(), 2);
   REQUIRE(network.ok());

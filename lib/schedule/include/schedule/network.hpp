@@ -28,6 +28,7 @@ struct Prices {
   Reach node = {250, 60, 0.05, 4};     ///< between ranks of one node
   Reach network = {1200, 300, 0, 4};   ///< between nodes, beside the hops
   double step_ns = 50;                 ///< the engine's own cost of a step
+  double switch_ns = 0;                ///< of a processor from one rank to another, where ranks share processors
   double reduce_ns_per_byte = 0.05;    ///< one operand folded into another
   double copy_ns_per_byte = 0.05;      ///< from one local buffer to another
   uint64_t segment_bytes = 64 * 1024;  ///< the longest chunk that the transport takes
@@ -71,6 +72,7 @@ struct Torus {
 struct NetworkSpec {
   std::string name = "flat";
   uint32_t ranks_per_node = 1;
+  uint32_t cores_per_node = 0;     ///< processors that the ranks of a node share; 0: each has its own
   double nic_gbytes_per_s = 25;    ///< of a node, each way
   double rank_gbytes_per_s = 0;    ///< of a rank, each way; 0: as much as its node
   double memory_gbytes_per_s = 0;  ///< of a node, for messages between its ranks; 0: as much as its processors copy
@@ -92,6 +94,7 @@ class Network {
   const NetworkSpec& spec() const noexcept { return spec_; }
   uint32_t rank_count() const noexcept { return rank_count_; }
   uint32_t node_count() const noexcept { return node_count_; }
+  bool shares_processors() const noexcept { return spec_.cores_per_node > 0 && spec_.cores_per_node < spec_.ranks_per_node; }
   /// Ranks that the fabric has room for; UINT32_MAX: no limit.
   uint32_t capacity() const noexcept;
   /// How the ranks nest: nodes, switches or routers, groups; only levels with more than one group and fewer than ranks.

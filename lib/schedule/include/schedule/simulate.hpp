@@ -17,6 +17,8 @@
 ///   processor  A rank has one; its lanes take turns, in the order in which their steps become ready. A step becomes ready when
 ///              its messages are there and its channels have a free slot. It costs Prices::step_ns, an overhead for each message,
 ///              and time for each byte folded or copied. Its messages leave, and the slots that it read are free, at its end.
+///              Where a node has fewer processors than ranks, ranks take turns on them likewise, and each change costs
+///              Prices::switch_ns.
 ///   message    Takes all links of its route from the moment when it leaves, for bytes / bandwidth each: at one pace with the
 ///              slowest. It is there when the last link is done with it, and the latency later.
 ///   link       Takes messages in the order in which they left their ranks. Those that left at the same instant share it

@@ -26,13 +26,15 @@ std::string complaint(const char* text) {
 
 TEST_CASE("every field of a topology file is taken") {
   const NetworkSpec spec = parsed(R"({
-    "name": "mine", "ranks_per_node": 3, "nic_gbytes_per_s": 4, "rank_gbytes_per_s": 5, "memory_gbytes_per_s": 6,
+    "name": "mine", "ranks_per_node": 3, "cores_per_node": 21, "switch_ns": 22, "nic_gbytes_per_s": 4, "rank_gbytes_per_s": 5, "memory_gbytes_per_s": 6,
     "step_ns": 7, "reduce_ns_per_byte": 8, "copy_ns_per_byte": 9, "segment_bytes": "16K",
     "node": {"latency_ns": 10, "overhead_ns": 11, "copy_ns_per_byte": 12, "slots": 13},
     "network": {"latency_ns": 14, "overhead_ns": 15, "copy_ns_per_byte": 16, "slots": 17},
     "fat_tree": {"levels": [{"radix": 18, "oversubscription": 1.5, "hop_ns": 19}, {"radix": 20}]}})");
   CHECK(spec.name == "mine");
   CHECK(spec.ranks_per_node == 3);
+  CHECK(spec.cores_per_node == 21);
+  CHECK(spec.prices.switch_ns == 22);
   CHECK(spec.nic_gbytes_per_s == 4);
   CHECK(spec.rank_gbytes_per_s == 5);
   CHECK(spec.memory_gbytes_per_s == 6);

@@ -129,6 +129,25 @@ class Usage(unittest.TestCase):
         ):
             self.assertIn(word, run(*args, code=2))
 
+    def test_calibrate(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tuning = pathlib.Path(folder) / "tuning.txt"
+            lines = ["tutti-tuning 1"]
+            for size, flat, ring in ((8, 1.0, 2.0), (512, 1.1, 2.1), (4096, 2.0, 3.0), (65536, 20, 18)):
+                where = f"time allreduce ranks=2 nodes=1 links=shm type=float bytes={size}"
+                lines += [f"{where} flat {flat}us", f"{where} ring {ring}us"]
+            tuning.write_text("\n".join(lines) + "\n")
+            machine = pathlib.Path(folder) / "machine.json"
+            (one,) = json.loads(run("calibrate", tuning, "--cores", 4, "-o", machine, "--json"))
+            self.assertEqual(one["links"], "shm")
+            (judged,) = one["judged"]
+            self.assertEqual((judged["ranks"], judged["points"]), (2, 4))
+            self.assertLess(judged["median_factor"], 2)
+            self.assertIn("within 1.6x", run("calibrate", tuning))
+            self.assertIn("recursive_doubling", run("compare", "allreduce", "-n", 4, "-t", machine))
+            tuning.write_text("tutti-tuning 1\n")
+            self.assertIn("no times of jobs on one node", run("calibrate", tuning, code=2))
+
     def test_help(self):
         self.assertIn("Examples:", run("--help"))
         self.assertIn("--topology", run("compare", "--help"))

@@ -32,7 +32,7 @@ void check_sum(tutti_comm_t comm, int rank, int size, Complaints& complaints, co
 }  // namespace
 
 TEST_CASE("an algorithm can be forced on a communicator, again and again") {
-  const std::string complaints = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
+  const std::string faults = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
     for (int round = 0; round < 2; ++round) {
       for (const char* algorithm : {"ring", "ring:channels=2", "flat", "tree:segment_bytes=1K", "recursive_doubling", ""}) {
         // Rank 0's text counts; the others may say what they like.
@@ -43,11 +43,11 @@ TEST_CASE("an algorithm can be forced on a communicator, again and again") {
       }
     }
   });
-  CHECK(complaints == "");
+  CHECK(faults == "");
 }
 
 TEST_CASE("an algorithm that cannot be used is an error on all ranks, and changes nothing") {
-  const std::string complaints = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
+  const std::string faults = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
     complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", "tree"), TUTTI_OK, "tree");
     for (const auto& [algorithm, told] :
          {std::pair{"rign", "'rign'"}, {"swing", "power of two"}, {"ring:channels=99", "1..16"}}) {
@@ -61,11 +61,11 @@ TEST_CASE("an algorithm that cannot be used is an error on all ranks, and change
     complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", nullptr), TUTTI_ERR_ARGUMENT, "no algorithm");
     check_sum(comm, rank, 3, complaints, "after bad arguments");
   });
-  CHECK(complaints == "");
+  CHECK(faults == "");
 }
 
 TEST_CASE("persistent and outstanding calls are not disturbed when an algorithm is forced") {
-  const std::string complaints = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
+  const std::string faults = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
     int32_t own = rank + 1;
     int32_t sum = 0;
     tutti_request_t persistent = nullptr;
@@ -84,11 +84,11 @@ TEST_CASE("persistent and outstanding calls are not disturbed when an algorithm 
     }
     complaints.expect_status(tutti_request_free(&persistent), TUTTI_OK, "free");
   });
-  CHECK(complaints == "");
+  CHECK(faults == "");
 }
 
 TEST_CASE("what is forced on one communicator leaves others alone") {
-  const std::string complaints = run_ranks(4, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
+  const std::string faults = run_ranks(4, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
     tutti_comm_t half = nullptr;
     complaints.expect_status(tutti_comm_split(comm, rank % 2, rank, &half), TUTTI_OK, "split");
     // Swing needs a power of two: the halves have that, and choose for themselves.
@@ -97,5 +97,5 @@ TEST_CASE("what is forced on one communicator leaves others alone") {
     check_sum(half, rank / 2, 2, complaints, "half");
     complaints.expect_status(tutti_comm_destroy(half), TUTTI_OK, "destroy");
   });
-  CHECK(complaints == "");
+  CHECK(faults == "");
 }

@@ -23,6 +23,7 @@ tutti_status_t in_form(Mode mode, tutti_comm_t comm, tutti_request_t* request,
     case Mode::nonblocking:
       return nonblocking(comm, arguments..., request);
     case Mode::persistent:
+    case Mode::group:  // is made of persistent calls
       return persistent(comm, arguments..., request);
     case Mode::blocking:
       break;

@@ -25,6 +25,7 @@ constexpr const char* kFooter = R"(Examples:
   tuttirun -np 4 tutti-perf allreduce broadcast -b 1K -e 1M -f 4
   tuttirun -np 8 -H a:4,b:4 tutti-perf allreduce -d all -o all -e 64K
   tuttirun -np 4 tutti-perf allreduce --mode persistent -e 4K
+  tuttirun -np 4 tutti-perf allreduce --mode group --outstanding 64 -b 1K -e 1K
   tuttirun -np 4 tutti-perf allreduce alltoall --overlap      how much of it computation hides
   tuttirun -np 4 tutti-perf alltoallv --counts sparse
   tuttirun -np 4 tutti-perf gather -r rotate                  every rank is root in turn
@@ -64,9 +65,10 @@ void declare_what_is_run(CLI::App& app, RawOptions& raw, Options& options) {
       ->type_name("RANK|all|rotate");
   app.add_option("--counts", raw.counts, "Lengths of the blocks of allgatherv and the like (default even)")
       ->type_name("even|linear|random[:SEED]|one|sparse");
-  app.add_option("--mode", raw.mode, "Form of the calls (default blocking)")->type_name("blocking|nonblocking|persistent");
+  app.add_option("--mode", raw.mode, "Form of the calls (default blocking)")->type_name("blocking|nonblocking|persistent|group");
   app.add_flag("--overlap", options.overlap, "Compute as long as a call takes while it runs: how much of it is hidden");
-  app.add_option("--outstanding", raw.outstanding, "Calls started before the first is waited for; messages of message_rate")
+  app.add_option("--outstanding", raw.outstanding,
+                 "Calls started before the first is waited for, or launched as a group; messages of message_rate")
       ->type_name("N");
   app.add_option("--communicators", raw.communicators, "Use so many communicators in turn (default 1)")->type_name("N");
   app.add_option("--parallel", raw.parallel, "Threads of each rank that call at once, on communicators of their own (default 1)")
@@ -164,12 +166,12 @@ void parse_root(const std::string& text, Options& options) {
 
 Mode parse_mode(const std::string& text, bool overlap) {
   if (text.empty()) return overlap ? Mode::nonblocking : Mode::blocking;
-  for (const Mode mode : {Mode::blocking, Mode::nonblocking, Mode::persistent}) {
+  for (const Mode mode : {Mode::blocking, Mode::nonblocking, Mode::persistent, Mode::group}) {
     if (text != name(mode)) continue;
-    if (overlap && mode == Mode::blocking) throw UsageError("--overlap needs --mode nonblocking or persistent");
+    if (overlap && mode == Mode::blocking) throw UsageError("--overlap needs --mode nonblocking, persistent or group");
     return mode;
   }
-  throw UsageError(fmt::format("--mode: '{}' is none of blocking, nonblocking, persistent", text));
+  throw UsageError(fmt::format("--mode: '{}' is none of blocking, nonblocking, persistent, group", text));
 }
 
 /// What cannot be run is left out of "all", and is an error where it was named.
@@ -198,6 +200,10 @@ void parse_calls(const RawOptions& raw, Options& options) {
   options.parallel = static_cast<uint32_t>(parse_count("--parallel", raw.parallel, 1, 1024));
   if (options.model != nullptr && (options.outstanding > 1 || options.overlap)) {
     throw UsageError("--sizes-from runs tensor after tensor: --outstanding and --overlap cannot be combined with it");
+  }
+  if (options.model != nullptr && options.mode == Mode::group) {
+    throw UsageError(
+        "--sizes-from runs tensor after tensor: there is nothing to group; --outstanding N gives a group of N calls");
   }
 }
 
@@ -238,6 +244,8 @@ std::string_view name(Mode mode) {
       return "nonblocking";
     case Mode::persistent:
       return "persistent";
+    case Mode::group:
+      return "group";
     case Mode::blocking:
       break;
   }

@@ -15,7 +15,7 @@
 
 namespace tutti_perf {
 
-enum class Mode : uint8_t { blocking, nonblocking, persistent };
+enum class Mode : uint8_t { blocking, nonblocking, persistent, group };
 std::string_view name(Mode mode);
 
 enum class Roots : uint8_t { one, each, rotate };

@@ -40,11 +40,12 @@ void add_roots(const Options& options, uint32_t rank_count, Series series, std::
 std::string obstacle(const Options& options, Collective collective) {
   const Traits& what = traits(collective);
   if (what.message && options.mode == Mode::persistent) return "messages have no persistent form";
+  if (what.message && options.mode == Mode::group) return "groups are of collectives";
   if (what.message && options.overlap) return "--overlap is for collectives";
   const bool is_rate = collective == Collective::message_rate;
   if (options.outstanding > 1 && !is_rate) {
     if (collective == Collective::pingpong) return "--outstanding: a pingpong has one message at a time";
-    if (options.mode == Mode::blocking) return "--outstanding needs --mode nonblocking or persistent";
+    if (options.mode == Mode::blocking) return "--outstanding needs --mode nonblocking, persistent or group";
   }
   if (options.counts.spread != Spread::even && !what.varying) {
     return "--counts is for allgatherv, gatherv, scatterv, reduce_scatterv, alltoallv and alltoallw";
@@ -99,7 +100,10 @@ uint32_t batch_of(const Options& options, Collective collective) {
 uint64_t cycle_of(const Options& options, const Series& series, uint64_t calls_of_iteration, uint32_t rank_count) {
   constexpr uint64_t kMost = 1 << 16;
   const uint64_t roots = series.rotate ? rank_count : 1;
-  const uint64_t cycle = std::lcm(std::lcm(calls_of_iteration, uint64_t{options.communicators}), roots);
+  // The calls of a group are of one communicator.
+  const uint64_t cycle = options.mode == Mode::group
+                             ? std::lcm(calls_of_iteration * options.communicators, roots)
+                             : std::lcm(std::lcm(calls_of_iteration, uint64_t{options.communicators}), roots);
   if (cycle <= kMost) return cycle;
   throw UsageError(
       fmt::format("{}: {} calls of an iteration, {} communicators and {} roots make {} different calls; {} are the "

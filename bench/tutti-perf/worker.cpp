@@ -32,7 +32,8 @@ uint64_t window_of_model(const Workload& work, uint32_t element_bytes) {
 Buffer::Buffer(uint64_t bytes) : bytes_(std::max<uint64_t>(bytes, 1)) {
   memory_ = ::mmap(nullptr, static_cast<size_t>(bytes_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory_ == MAP_FAILED) {
-    throw RunError(fmt::format("no memory for a buffer of {} bytes: {}; a smaller -e needs less", bytes_, std::generic_category().message(errno)));
+    throw RunError(fmt::format("no memory for a buffer of {} bytes: {}; a smaller -e needs less", bytes_,
+                               std::generic_category().message(errno)));
   }
 }
 
@@ -72,6 +73,10 @@ void Worker::release_requests() {
     if (request != nullptr) tutti_request_free(&request);
   }
   requests_.clear();
+  for (tutti_group_t& group : groups_) {
+    if (group != nullptr) tutti_group_free(&group);
+  }
+  groups_.clear();
 }
 
 // ---- the cycle
@@ -88,10 +93,27 @@ void Worker::set_up(const Workload& work, bool in_place) {
   steps_.reserve(cycle);
   if (series_.collective == Collective::message_rate) call_.window = window_of(options_, work.counts[0] * call_.element_bytes);
   while (steps_.size() < cycle) add_steps(work, in_place);
+  if (call_.mode == Mode::group) {
+    make_groups();
+    return;
+  }
   requests_.assign(call_.mode == Mode::persistent ? steps_.size() : batch * requests_of(call_), nullptr);
   if (call_.mode != Mode::persistent) return;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const tutti_status_t status = steps_[i].create(&requests_[i]);
+    if (status != TUTTI_OK) fail(status);
+  }
+}
+
+void Worker::make_groups() {
+  requests_.assign(1, nullptr);
+  for (size_t first = 0; first < steps_.size(); first += steps_per_iteration_) {
+    tutti_status_t status = tutti_group_begin(steps_[first].target().comm, &groups_.emplace_back(nullptr));
+    for (size_t k = 0; k < steps_per_iteration_ && status == TUTTI_OK; ++k) {
+      status = steps_[first + k].create(&requests_[0]);
+      if (status == TUTTI_OK) status = tutti_group_add(groups_.back(), requests_[0]);
+      if (status == TUTTI_OK) status = tutti_request_free(&requests_[0]);
+    }
     if (status != TUTTI_OK) fail(status);
   }
 }
@@ -109,7 +131,7 @@ void Worker::add_steps(const Workload& work, bool in_place) {
     if (whole_model_ && count > window - offset) offset = 0;
     const size_t number = steps_.size();
     Step::Target target;
-    target.comm = comms_[number % comms_.size()];
+    target.comm = comms_[(call_.mode == Mode::group ? number / steps_per_iteration_ : number) % comms_.size()];
     target.root = series_.rotate ? static_cast<uint32_t>(number % call_.rank_count) : series_.root;
     target.in_place = in_place;
     target.send = send_->data() + offset * call_.element_bytes;
@@ -140,6 +162,11 @@ void Worker::start(uint64_t iteration) {
   const size_t first = first_step(iteration);
   if (call_.mode == Mode::persistent) {
     const tutti_status_t status = tutti_start_all(steps_per_iteration_, &requests_[first]);
+    if (status != TUTTI_OK) fail(status);
+    return;
+  }
+  if (call_.mode == Mode::group) {
+    const tutti_status_t status = tutti_group_launch(groups_[first / steps_per_iteration_], &requests_[0]);
     if (status != TUTTI_OK) fail(status);
     return;
   }

@@ -63,6 +63,7 @@ class Worker {
   void run(Step& step, tutti_request_t* requests);
   [[noreturn]] void fail(tutti_status_t status);
   void release_requests();
+  void make_groups();
   Contents contents_of(const Step& step) const;
   uint64_t judge(const Step& step, bool injects);
   bool injects(const Step& step) const;
@@ -83,7 +84,8 @@ class Worker {
   Layout reach_;  // what the steps of an iteration reach together in one buffer
   std::vector<Step> steps_;
   size_t steps_per_iteration_ = 1;
-  std::vector<tutti_request_t> requests_;  // of a batch; persistent: of all steps
+  std::vector<tutti_request_t> requests_;  // of a batch; persistent: of all steps; group: of the one that runs
+  std::vector<tutti_group_t> groups_;      // one for each iteration of the cycle
 };
 
 /// Elements that the buffers of a rank need for all rows.

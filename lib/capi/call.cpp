@@ -68,6 +68,13 @@ Result<Context*> find_context(tutti_context_t handle) {
   return context;
 }
 
+Result<GroupObject*> find_group(tutti_group_t handle) {
+  auto* group = static_cast<GroupObject*>(handles().find(HandleKind::group, handle));
+  if (!group) return bad_handle("group", handle);
+  if (group->context->in_forked_child()) return forked();
+  return group;
+}
+
 Status null_argument(const char* name) { return error(TUTTI_ERR_ARGUMENT, "{} is NULL", name); }
 
 Status give_handle(Result<Request*> prepared, tutti_request_t* request) {

@@ -7,6 +7,7 @@
 
 #include "base/config.hpp"
 #include "base/status.hpp"
+#include "comm/call_group.hpp"
 #include "comm/communicator.hpp"
 #include "comm/request.hpp"
 #include "handles.hpp"
@@ -37,10 +38,18 @@ struct ConfigObject {
   int process_id;
 };
 
+/// A group, and the communicator that it was begun for.
+struct GroupObject {
+  std::shared_ptr<CallGroup> calls;
+  tutti_comm_t communicator;
+  std::shared_ptr<Context> context;
+};
+
 Result<ConfigObject*> find_config(tutti_config_t handle);
 Result<Communicator*> find_communicator(tutti_comm_t handle);
 Result<Request*> find_request(tutti_request_t handle);
 Result<Context*> find_context(tutti_context_t handle);
+Result<GroupObject*> find_group(tutti_group_t handle);
 
 Status null_argument(const char* name);
 

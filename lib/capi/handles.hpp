@@ -14,7 +14,7 @@
 
 namespace tutti {
 
-enum class HandleKind : uint8_t { config = 1, communicator, request, context, unique_id, message, type, op };
+enum class HandleKind : uint8_t { config = 1, communicator, request, context, unique_id, message, type, op, group };
 
 /// Handles are (kind, generation, index), never addresses: one that was destroyed, or is of another kind, is recognised. One of the
 /// three globals of the library. Looking up takes no lock.

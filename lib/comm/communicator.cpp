@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "comm/call_group.hpp"
 #include "schedule/algorithm.hpp"
 
 namespace tutti {
@@ -180,9 +181,7 @@ Status Communicator::run(const CollectiveArguments& arguments) {
 Result<Request*> Communicator::prepare(const CollectiveArguments& arguments, bool persistent) {
   if (group_.failed()) return group_.failure();
   Request* request = context_->requests().take(context_);
-  request->is_message = false;
   request->is_persistent = persistent;
-  request->is_active = false;
   request->is_checked = checks_;
   request->call().keep_plan(persistent);
   request->call().prepare(*this, arguments, deadline());
@@ -194,6 +193,19 @@ Status Communicator::start_again(Request& request) {
   request.call().prepare_again(deadline());
   start(request);
   return Status();
+}
+
+Result<Request*> Communicator::launch(const std::shared_ptr<CallGroup>& group) {
+  if (group_.failed()) return group_.failure();
+  Request* request = context_->requests().take(context_);
+  try {
+    group->prepare(*request, deadline());
+  } catch (...) {
+    request->release();
+    throw;
+  }
+  request->group = group;
+  return request;
 }
 
 Status Communicator::run(MessageOperation& message) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/request.hpp"
 
+#include "comm/call_group.hpp"
 #include "comm/communicator.hpp"
 #include "comm/context.hpp"
 
@@ -17,6 +18,10 @@ CallSignature signature_of(const CollectiveArguments& arguments, const Plan& pla
   call.dtype = arguments.dtype;
   call.op = arguments.user_fold.function == nullptr ? arguments.op : CallSignature::kUserOp;
   if (arguments.in_place) call.flags |= CallSignature::kInPlace;
+  if (arguments.group_hash != 0) {
+    call.flags |= CallSignature::kGrouped;
+    call.choice ^= arguments.group_hash;
+  }
   if (arguments.uneven && hides_counts(arguments.collective)) {
     call.flags |= CallSignature::kCountIsOwn;
   } else if (arguments.uneven) {
@@ -96,9 +101,16 @@ void MessageCall::recycle() noexcept {
   if (owner_) owner_->release();
 }
 
+Operation& Request::operation() noexcept {
+  if (is_message) return message;
+  return group ? static_cast<Operation&>(*group) : call();
+}
+
 void Request::release() noexcept {
   // The context may end with this reference, and the pool with it: nothing is touched afterwards.
   call().keep_plan(false);
+  const std::shared_ptr<CallGroup> launched = std::move(group);
+  if (launched) launched->end_run();
   const std::shared_ptr<Context> last = std::move(context);
   pool_.give_back(this);
 }
@@ -112,6 +124,7 @@ Request* RequestPool::take(std::shared_ptr<Context> context) {
   }
   Request* request = free_.back();
   free_.pop_back();
+  request->is_message = request->is_checked = request->is_persistent = request->is_active = false;
   request->context = std::move(context);
   return request;
 }

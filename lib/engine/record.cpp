@@ -28,7 +28,8 @@ std::string difference(const CallSignature& a, const CallSignature& b) {
   if (a.dtype != b.dtype) return "different types";
   if (a.op != b.op) return "different operations";
   if (a.count != b.count) return "different counts";
-  if (a.choice != b.choice) return "different algorithms";
+  if (a.choice != b.choice)
+    return ((a.flags | b.flags) & CallSignature::kGrouped) != 0 ? "different groups" : "different algorithms";
   return "one collective out of order";
 }
 
@@ -42,6 +43,7 @@ std::string text(const CallSignature& call, uint64_t sequence) {
     const bool to_root = call.collective == Collective::reduce || call.collective == Collective::gather;
     if (has_root(call.collective)) result += fmt::format(" {} root {}", to_root ? "to" : "from", call.root);
   }
+  if ((call.flags & CallSignature::kGrouped) != 0) result += " of a group";
   return result + fmt::format(" (call {})", sequence);
 }
 

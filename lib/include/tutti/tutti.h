@@ -474,6 +474,37 @@ TUTTI_API tutti_status_t tutti_wait_all(size_t request_count, tutti_request_t* r
 /* Gives up interest: the operation goes on, its buffers stay in use until it has finished. Sets *request to NULL. */
 TUTTI_API tutti_status_t tutti_request_free(tutti_request_t* request);
 
+/* ---- collectives: groups ------------------------------------------------------------------------------------------ */
+
+/* Several collectives of one communicator that start together. Small ones of one kind (the same collective, type, operation and
+ * root; up to 64 KiB each; not those with a count for each rank) are made as one, over the data of all: many cost little more than
+ * one. The others follow one another.
+ *
+ *   tutti_group_begin(comm, &group);
+ *   for (i = 0; i < n; ++i) {
+ *     tutti_allreduce_init(comm, grad[i], grad[i], count[i], TUTTI_FLOAT32, TUTTI_SUM, &call);
+ *     tutti_group_add(group, call);
+ *     tutti_request_free(&call);
+ *   }
+ *   tutti_group_launch(group, &request);   // again and again, with the data that the buffers then hold
+ *   tutti_wait(&request);
+ *   tutti_group_free(&group);
+ *
+ * All ranks add the same calls in the same order. Buffers of different calls of a group do not overlap, unless both only read
+ * them. A group may be used by one thread at a time. */
+typedef struct tutti_group_s* tutti_group_t;
+TUTTI_API tutti_status_t tutti_group_begin(tutti_comm_t comm, tutti_group_t* group);
+/* call: a persistent collective request of the same communicator. The group makes the same call; the request stays the caller's,
+ * to be freed or to be used by itself. Arrays of counts and displacements stay until the group has run for the last time. Not
+ * while the group runs. */
+TUTTI_API tutti_status_t tutti_group_add(tutti_group_t group, tutti_request_t call);
+/* Starts all of it, and gives a request for the whole: it has completed when all calls have. The launch is the call of which
+ * convention 6 speaks. The group may be launched again when that request has been waited for, or has been freed and has completed.
+ * A group without calls completes at once. */
+TUTTI_API tutti_status_t tutti_group_launch(tutti_group_t group, tutti_request_t* request);
+/* A run goes on to its end. Sets *group to NULL. */
+TUTTI_API tutti_status_t tutti_group_free(tutti_group_t* group);
+
 /* ---- messages -------------------------------------------------------------------------------------------------- */
 
 /* From one rank to another of a communicator, with a tag (>= 0). Messages of one sender never overtake each other: of the

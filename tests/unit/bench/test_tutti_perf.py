@@ -72,7 +72,7 @@ class TuttiPerf(unittest.TestCase):
                 self.assertEqual(done[collective], [(d, None) for d in DTYPES])
 
     def test_a_wrong_result_of_every_collective_is_counted(self):
-        for extra in ((), ("--mode", "nonblocking", "--outstanding", "2"), ("-r", "2", "--counts", "linear")):
+        for extra in ((), ("--mode", "nonblocking", "--outstanding", "2"), ("--mode", "group", "--outstanding", "3"), ("-r", "2", "--counts", "linear")):
             done = perf("all", "-t", "3", "-b", "4K", "-e", "4K", "-n", "1", "-w", "0", "--inject", "percent", "--json", "-", *extra)
             self.assertEqual(done.returncode, 1, done.stderr)
             for row in json.loads(done.stdout)["rows"]:
@@ -98,7 +98,8 @@ class TuttiPerf(unittest.TestCase):
 
     def test_threads_communicators_and_calls_under_way(self):
         for arguments in (("--parallel", "2"), ("--communicators", "3"), ("--mode", "nonblocking", "--outstanding", "4"),
-                          ("--mode", "persistent", "--outstanding", "2", "--communicators", "3", "--parallel", "2", "-r", "rotate")):
+                          ("--mode", "persistent", "--outstanding", "2", "--communicators", "3", "--parallel", "2", "-r", "rotate"),
+                          ("--mode", "group", "--outstanding", "4", "--communicators", "2", "--parallel", "2", "-r", "rotate")):
             with self.subTest(arguments=arguments):
                 results = self.results("allreduce", "gather", "alltoallv", "barrier", "-t", "3", "-b", "8", "-e", "8K", "-f", "1024",
                                        *QUICK, *arguments)
@@ -109,7 +110,7 @@ class TuttiPerf(unittest.TestCase):
         self.assertAlmostEqual(timing["messages_per_s"] * timing["time_us"], 1e6, delta=1)
 
     def test_overlap(self):
-        for mode in ("nonblocking", "persistent"):
+        for mode in ("nonblocking", "persistent", "group"):
             results = self.results("allreduce", "alltoall", "-t", "2", "-b", "1K", "-e", "64K", "-f", "64", *QUICK, "--overlap", "--mode", mode)
             for row in results["rows"]:
                 timing = row["out_of_place"]

@@ -148,6 +148,22 @@ TEST_CASE("persistent calls run again and again, with what the buffers then hold
   CHECK(complaints == "");
 }
 
+TEST_CASE("a message is waited for, also when its request was a persistent call before") {
+  const std::string complaints = run_ranks(2, {}, [&](tutti_comm_t comm, int rank, Complaints& c) {
+    int64_t value = 0;
+    tutti_request_t request = nullptr;
+    c.expect_status(tutti_allreduce_init(comm, TUTTI_IN_PLACE, &value, 1, TUTTI_INT64, TUTTI_SUM, &request), TUTTI_OK, "init");
+    c.expect_status(tutti_request_free(&request), TUTTI_OK, "free");
+    value = rank == 0 ? 0 : 7;
+    c.expect_status(rank == 0 ? tutti_irecv(comm, &value, 1, TUTTI_INT64, 1, 0, &request)
+                              : tutti_isend(comm, &value, 1, TUTTI_INT64, 0, 0, &request),
+                    TUTTI_OK, "start");
+    c.expect_status(tutti_wait(&request), TUTTI_OK, "wait");
+    c.expect(request == nullptr && value == 7, "received");
+  });
+  CHECK(complaints == "");
+}
+
 TEST_CASE("4096 calls in flight are waited for in any order") {
   const std::string complaints = run_ranks(2, {}, [&](tutti_comm_t comm, int rank, Complaints& c) {
     constexpr size_t kCalls = 4096;

@@ -44,6 +44,8 @@ class Communicator {
   void start(Request& request) { context_->engine().submit(group_, request.operation()); }
   /// A persistent call of this communicator that is not running.
   Status start_again(Request& request);
+  /// A group of this communicator that is not running.
+  Result<Request*> launch(const std::shared_ptr<CallGroup>& group);
   /// Messages, with their arguments.
   Status run(MessageOperation& message);
   /// The first error.
@@ -53,6 +55,9 @@ class Communicator {
   /// Forces an algorithm from now on, on this communicator; "": none. Collective; rank 0's text counts.
   Status set_algorithm(Collective collective, std::string_view text);
   void abort() { context_->engine().abort(group_); }
+
+  /// check=full.
+  bool checks() const noexcept { return checks_; }
 
   // ---- the driver's
   /// The result is valid until the next call. range: other counts of the same call that it would be the plan for.
@@ -86,7 +91,7 @@ class Communicator {
   PlanCache plans_;
   std::atomic<bool> calling_{false};
   bool deterministic_;
-  bool checks_;             // check=full
+  bool checks_;
   CollectiveCall call_;     // the one blocking collective
   CheckedCall checked_call_;  // which is this one then
   uint64_t split_count_ = 0;

@@ -16,6 +16,7 @@
 
 namespace tutti {
 
+class CallGroup;
 class Communicator;
 class Context;
 class Request;
@@ -83,7 +84,7 @@ class CollectiveCall : public CollectiveOperation {
 };
 
 /// With check=full: all ranks compare what they call, by an exchange of its own, before the call begins.
-class CheckedCall final : public CollectiveCall {
+class CheckedCall : public CollectiveCall {
  public:
   Status begin(CallRecord& record) override;
   Execution::Outcome advance(bool& moved) override;
@@ -127,7 +128,8 @@ class Request {
     checked.owner_ = this;
     message.owner_ = this;
   }
-  Operation& operation() noexcept { return is_message ? static_cast<Operation&>(message) : call(); }
+  Operation& operation() noexcept;
+  const CollectiveArguments& arguments() noexcept { return call().arguments_; }
   CollectiveCall& call() noexcept { return is_checked ? checked : collective; }
   /// Back into the pool. May end the context, if the caller holds no communicator of it.
   void release() noexcept;
@@ -140,6 +142,7 @@ class Request {
   bool is_persistent = false;          ///< to be started again and again, until it is freed
   bool is_active = false;              ///< a persistent one: started and not yet waited for
   const void* communicator = nullptr;  ///< a persistent one: the communicator's handle
+  std::shared_ptr<CallGroup> group;    ///< launched with this request; else null
   std::shared_ptr<Context> context;
 
  private:

@@ -18,6 +18,7 @@ namespace tutti {
 struct CallSignature {
   static constexpr uint8_t kInPlace = 1;                     ///< of this rank alone
   static constexpr uint8_t kCountIsOwn = 2;                  ///< each rank has a count of its own in this collective
+  static constexpr uint8_t kGrouped = 4;                     ///< one of a group that is launched as a whole
   static constexpr Op kUserOp = static_cast<Op>(UINT8_MAX);  ///< one of the caller's, whichever
   uint64_t count = 0;
   uint32_t root = 0;

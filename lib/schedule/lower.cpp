@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "schedule/program.hpp"
+#include "touch_index.hpp"
 #include "tutti/transport.h"
 
 /// Lowering of one loop of a lane has four passes:
@@ -34,8 +35,8 @@ struct Item {
   uint8_t source_count = 0;
   bool finalize = false;
   uint32_t lag = 0;
-  uint16_t channel = 0;
-  uint16_t pending = 0;
+  uint32_t channel = 0;
+  uint32_t pending = 0;
 };
 
 struct Time {
@@ -47,13 +48,13 @@ struct Time {
 struct Draft {
   std::vector<Item> items;
   std::vector<Stage> stages;  ///< from Lowering::program_.stages.size() on
-  uint16_t pending_count = 0;
+  uint32_t pending_count = 0;
 };
 
 /// What a send of an earlier loop may still read.
 struct OpenSend {
   ProgramOperand bytes;
-  uint16_t pending = 0;  ///< of the program
+  uint32_t pending = 0;  ///< of the program
 };
 
 enum class Overlap : uint8_t { none, same, partial };
@@ -123,7 +124,7 @@ class Lowering {
   }
 
   void lower_loop(std::span<const Step> steps, bool is_last) {
-    const std::vector<uint16_t> shared_before = shared_stages_;
+    const std::vector<uint32_t> shared_before = shared_stages_;
     const auto draft_with = [&](uint32_t prefetch) {
       shared_stages_ = shared_before;
       Draft draft;
@@ -250,19 +251,19 @@ class Lowering {
     size_t segments = 0;
     for (const Stage& stage : draft.stages) segments += stage.depth;
     if (segments > kMaxStageSegments) return false;
-    for (size_t post = 0; post < draft.items.size(); ++post) {
+    const TouchIndex users = index(
+        draft, [](const Item& item) { return item.verb != Verb::post_recv; }, Touches::all);
+    bool safe = true;
+    for (size_t post = 0; post < draft.items.size() && safe; ++post) {
       if (draft.items[post].verb != Verb::post_recv || !is_local(draft.items[post].operands[0])) continue;
-      for (size_t other = 0; other < draft.items.size(); ++other) {
-        if (overtakes(draft, post, other, prefetch)) return false;
-      }
+      users.each(draft.items[post].operands[0], [&](size_t other) { return safe = !overtakes(draft, post, other, prefetch); });
     }
-    return true;
+    return safe;
   }
 
   bool overtakes(const Draft& draft, size_t post, size_t other, uint32_t prefetch) const {
     const Item& receive = draft.items[post];
     const Item& user = draft.items[other];
-    if (user.verb == Verb::post_recv) return false;
     if (user.verb == Verb::await_received && user.pending == receive.pending) return false;
     const Time posted = {receive.lag, post};
     for (const ProgramOperand& operand : user.operands) {
@@ -275,6 +276,23 @@ class Lowering {
     return false;
   }
 
+  // ---- index
+
+  enum class Touches : uint8_t { written, all };
+
+  template <class Wanted>
+  TouchIndex index(const Draft& draft, Wanted&& wanted, Touches touches) const {
+    TouchIndex result(alias_);
+    for (size_t place = 0; place < draft.items.size(); ++place) {
+      const Item& item = draft.items[place];
+      if (!wanted(item)) continue;
+      for (size_t n = touches == Touches::all ? 0 : item.source_count; n < item.operands.size(); ++n) {
+        result.add(item.operands[n], static_cast<uint32_t>(place));
+      }
+    }
+    return result;
+  }
+
   // ---- guard
 
   struct Guard {
@@ -285,12 +303,13 @@ class Lowering {
   /// An await_sent goes before the earliest write that could reach bytes still being sent. If the ticket is used again before
   /// that, it goes there: with as many chunks the post would wait for the same send, and the last ones have no post after them.
   void guard_sends(Draft& draft) {
-    std::vector<Guard> guards = drains(draft);
+    const TouchIndex writers = index(draft, writes, Touches::written);
+    std::vector<Guard> guards = drains(draft, writers);
     for (size_t place = 0; place < draft.items.size(); ++place) {
       const Item& send = draft.items[place];
       if (send.verb != Verb::post_send) continue;
       const Time reused = {send.lag + kSendDepth, place};
-      const std::optional<Time> write = first_write_after(draft, place);
+      const std::optional<Time> write = first_write_after(draft, writers, place);
       if (!write) continue;
       const Time needed = std::min(*write, reused);
       Item await = send;
@@ -311,18 +330,19 @@ class Lowering {
   }
 
   /// For each send of an earlier loop whose bytes this one writes: before the first write to them.
-  std::vector<Guard> drains(const Draft& draft) {
+  std::vector<Guard> drains(const Draft& draft, const TouchIndex& writers) {
     std::vector<Guard> guards;
     const auto drain = [&](const OpenSend& send) {
       std::optional<Time> first;
-      for (size_t place = 0; place < draft.items.size(); ++place) {
+      writers.each(send.bytes, [&](size_t place) {
         const Item& writer = draft.items[place];
         const Time write = {writer.lag, place};
-        if (!writes(writer) || (first && !(write < *first))) continue;
+        if (first && !(write < *first)) return true;
         for (size_t n = writer.source_count; n < writer.operands.size(); ++n) {
           if (overlap(writer.operands[n], send.bytes, alias_) != Overlap::none) first = write;
         }
-      }
+        return true;
+      });
       if (!first) return false;
       Item item;
       item.verb = Verb::drain_sent;
@@ -337,23 +357,22 @@ class Lowering {
 
   /// Staged bytes are written by their own loop only.
   void keep_open_sends(const Draft& draft) {
-    const auto first_pending = static_cast<uint16_t>(program_.pendings.size());
+    const auto first_pending = static_cast<uint32_t>(program_.pendings.size());
     for (const Item& item : draft.items) {
       if (item.verb != Verb::post_send || !is_local(item.operands[0])) continue;
-      open_sends_.push_back({item.operands[0], static_cast<uint16_t>(first_pending + item.pending)});
+      open_sends_.push_back({item.operands[0], first_pending + item.pending});
     }
   }
 
   static bool writes(const Item& item) { return item.verb == Verb::fold || item.verb == Verb::post_recv; }
 
-  std::optional<Time> first_write_after(const Draft& draft, size_t place) const {
+  std::optional<Time> first_write_after(const Draft& draft, const TouchIndex& writers, size_t place) const {
     const Item& send = draft.items[place];
     const ProgramOperand& bytes = send.operands[0];
     const Time sent = {send.lag, place};
     std::optional<Time> first;
-    for (size_t other = 0; other < draft.items.size(); ++other) {
+    writers.each(bytes, [&](size_t other) {
       const Item& writer = draft.items[other];
-      if (!writes(writer)) continue;
       for (size_t n = writer.source_count; n < writer.operands.size(); ++n) {
         Time write = {writer.lag, other};
         switch (overlap(writer.operands[n], bytes, alias_)) {
@@ -370,11 +389,12 @@ class Lowering {
         }
         if (!first || write < *first) first = write;
       }
-    }
+      return true;
+    });
     return first;
   }
 
-  uint16_t stage_depth(const Draft& draft, uint16_t index) const { return draft.stages[index - program_.stages.size()].depth; }
+  uint16_t stage_depth(const Draft& draft, uint32_t index) const { return draft.stages[index - program_.stages.size()].depth; }
 
   // ---- emit
 
@@ -382,7 +402,7 @@ class Lowering {
     ProgramLoop result;
     result.first_step = static_cast<uint32_t>(program_.steps.size());
     result.step_count = static_cast<uint32_t>(draft.items.size());
-    const auto first_pending = static_cast<uint16_t>(program_.pendings.size());
+    const auto first_pending = static_cast<uint32_t>(program_.pendings.size());
     program_.pendings.resize(program_.pendings.size() + draft.pending_count);
     std::vector<uint32_t> extent_of(draft.pending_count, UINT32_MAX);
 
@@ -406,7 +426,7 @@ class Lowering {
         step.first_operand = 0;
         step.pending = item.pending;
       } else if (item.verb != Verb::fold) {
-        step.pending = static_cast<uint16_t>(first_pending + item.pending);
+        step.pending = first_pending + item.pending;
         uint32_t& extent = extent_of[item.pending];
         shares_extent = extent != UINT32_MAX;
         if (shares_extent) step.first_operand = extent;
@@ -470,7 +490,7 @@ class Lowering {
 
   ProgramOperand new_stage(Draft& draft, Slice slice, uint16_t depth) {
     ProgramOperand result = extent(ProgramOperand::Kind::staged, slice);
-    result.index = static_cast<uint16_t>(program_.stages.size() + draft.stages.size());
+    result.index = static_cast<uint32_t>(program_.stages.size() + draft.stages.size());
     draft.stages.push_back({lane_, depth});
     return result;
   }
@@ -487,8 +507,8 @@ class Lowering {
     return result;
   }
 
-  uint16_t channel(uint32_t peer, uint8_t direction) {
-    const auto [entry, is_new] = channel_of_.try_emplace({peer, direction}, static_cast<uint16_t>(program_.channels.size()));
+  uint32_t channel(uint32_t peer, uint8_t direction) {
+    const auto [entry, is_new] = channel_of_.try_emplace({peer, direction}, static_cast<uint32_t>(program_.channels.size()));
     if (is_new) program_.channels.push_back({peer, direction, carrier(peer), lane_});
     return entry->second;
   }
@@ -498,8 +518,8 @@ class Lowering {
   const bool alias_;
   Program program_;
   uint16_t lane_ = 0;
-  std::map<std::pair<uint32_t, uint8_t>, uint16_t> channel_of_;
-  std::vector<uint16_t> shared_stages_;
+  std::map<std::pair<uint32_t, uint8_t>, uint32_t> channel_of_;
+  std::vector<uint32_t> shared_stages_;
   std::vector<OpenSend> open_sends_;
 };
 

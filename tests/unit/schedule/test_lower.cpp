@@ -251,6 +251,22 @@ TEST_CASE("lowering keeps the order of each channel's messages, whatever the car
   }
 }
 
+// With work that grows as the square of the steps this would take minutes.
+TEST_CASE("a ring of very many ranks has a ticket ring for each message of a rank") {
+  constexpr uint32_t kRanks = 40'000;
+  const AlgorithmInfo& ring = *find_algorithm(Collective::allreduce, "ring");
+  PlanRequest request;
+  request.shape = Shape::flat(kRanks);
+  request.rank = 7;
+  for (const ParameterInfo& parameter : ring.parameters) request.parameters.push_back(parameter.default_value);
+  const Program program = lower(ring.build(request), {std::vector<Carrier>(kRanks, Carrier::messages), 4096, 1});
+  std::vector<uint32_t> posts(program.pendings.size(), 0);
+  for (const ProgramStep& step : program.steps) {
+    if (step.verb == Verb::post_send || step.verb == Verb::post_recv) ++posts.at(step.pending);
+  }
+  CHECK(posts == std::vector<uint32_t>(size_t{4} * (kRanks - 1), 1));
+}
+
 TEST_CASE("lowering is pure") {
   const Schedule schedule = jobs::job(*find_algorithm(Collective::allreduce, "tree"), 7)[3];
   const Capabilities capabilities = random_pairs(7, 4096, 1)[3];

@@ -38,8 +38,8 @@ struct ProgramOperand {
   enum class Kind : uint8_t { local, slot, staged };
   Kind kind = Kind::local;
   BufferId buffer = BufferId::input;  ///< local
-  uint16_t index = 0;                 ///< slot: channel; staged: stage
   uint16_t division = 0;              ///< index into Program::divisions; kNoData for a signal
+  uint32_t index = 0;                 ///< slot: channel; staged: stage
   uint32_t first = 0;
   uint32_t last = 0;
   static constexpr uint16_t kNoData = UINT16_MAX;
@@ -52,8 +52,8 @@ struct ProgramStep {
   uint8_t destination_count = 0;  ///<       then destinations
   bool finalize = false;
   uint16_t lag = 0;
-  uint16_t channel = 0;        ///< post_*
-  uint16_t pending = 0;        ///< all but fold
+  uint32_t channel = 0;        ///< post_*
+  uint32_t pending = 0;        ///< all but fold
   uint32_t first_operand = 0;  ///< into Program::operands; await_*: the extent of the post (operand 0)
   bool operator==(const ProgramStep&) const = default;
 };

@@ -68,8 +68,8 @@ void judge_order(const std::vector<Point>& points, std::map<uint32_t, Verdict>& 
   }
   for (auto& [key, race] : races) {
     std::sort(race.begin(), race.end(), [](const Point* a, const Point* b) { return a->measured_ns < b->measured_ns; });
-    const auto other =
-        std::find_if(race.begin(), race.end(), [&](const Point* one) { return one->algorithm != race[0]->algorithm; });
+    const auto other = std::find_if(race.begin(), race.end(),
+                                    [first = race[0]](const Point* one) { return one->algorithm != first->algorithm; });
     if (other == race.end() || (*other)->measured_ns < kApart * race[0]->measured_ns) continue;
     Verdict& verdict = verdicts[std::get<0>(key)];
     ++verdict.pairs;

@@ -39,7 +39,7 @@ void add_roots(const Options& options, uint32_t rank_count, Series series, std::
 
 std::string obstacle(const Options& options, Collective collective) {
   const Traits& what = traits(collective);
-  if (what.message && options.mode == Mode::persistent) return "messages have no persistent form";
+  if (what.message && options.mode == Mode::persistent) return "--mode persistent is for collectives";
   if (what.message && options.mode == Mode::group) return "groups are of collectives";
   if (what.message && options.overlap) return "--overlap is for collectives";
   const bool is_rate = collective == Collective::message_rate;

@@ -36,8 +36,7 @@ Status check_destination(const Communicator& communicator, int dest, int tag) {
 
 Status check_origin(const Communicator& communicator, int source, int tag) {
   if (source != TUTTI_ANY_SOURCE) TUTTI_TRY(check_rank(communicator, source, "source"));
-  if (tag < 0 && tag != TUTTI_ANY_TAG)
-    return error(TUTTI_ERR_ARGUMENT, "tag is {}; tags are 0 or more, or TUTTI_ANY_TAG", tag);
+  if (tag < 0 && tag != TUTTI_ANY_TAG) return error(TUTTI_ERR_ARGUMENT, "tag is {}; tags are 0 or more, or TUTTI_ANY_TAG", tag);
   return Status();
 }
 
@@ -82,6 +81,45 @@ Result<Matched*> find_matched(const tutti_matched_t* matched, Result<Communicato
 void release(tutti_matched_t* matched) {
   delete static_cast<Matched*>(handles().remove(HandleKind::message, *matched));
   *matched = nullptr;
+}
+
+enum class Form : uint8_t { started, persistent };
+
+/// A request for a message whose arguments have been checked.
+template <class Bind>
+Status make_request(tutti_comm_t comm, Communicator& communicator, Form form, Bind&& bind, tutti_request_t* request) {
+  Result<Request*> prepared = communicator.prepare_message(bind, form == Form::persistent);
+  if (form == Form::started) return start(communicator, std::move(prepared), request);
+  if (prepared) (*prepared)->communicator = comm;
+  return give_handle(std::move(prepared), request);
+}
+
+tutti_status_t make_send(const char* function, tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype,
+                         int dest, int tag, Form form, tutti_request_t* request) noexcept {
+  return entry(function, [&]() -> Status {
+    Result<Communicator*> found = find_communicator(comm);
+    if (!found) return found.status();
+    if (!request) return null_argument("request");
+    uint64_t bytes = 0;
+    TUTTI_TRY(check_buffer(buffer, "buffer", count, dtype, &bytes));
+    TUTTI_TRY(check_destination(**found, dest, tag));
+    const auto bind = [&](MessageOperation& send) { send.bind_send(buffer, bytes, static_cast<uint32_t>(dest), tag); };
+    return make_request(comm, **found, form, bind, request);
+  });
+}
+
+tutti_status_t make_recv(const char* function, tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
+                         int tag, Form form, tutti_request_t* request) noexcept {
+  return entry(function, [&]() -> Status {
+    Result<Communicator*> found = find_communicator(comm);
+    if (!found) return found.status();
+    if (!request) return null_argument("request");
+    uint64_t bytes = 0;
+    TUTTI_TRY(check_buffer(buffer, "buffer", count, dtype, &bytes));
+    TUTTI_TRY(check_origin(**found, source, tag));
+    const auto bind = [&](MessageOperation& receive) { receive.bind_recv(buffer, bytes, origin(source), tag); };
+    return make_request(comm, **found, form, bind, request);
+  });
 }
 
 enum class Look : uint8_t { wait, once };
@@ -208,30 +246,22 @@ extern "C" tutti_status_t tutti_sendrecv(tutti_comm_t comm, const void* send, ui
 
 extern "C" tutti_status_t tutti_isend(tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype, int dest,
                                       int tag, tutti_request_t* request) {
-  return entry("tutti_isend", [&]() -> Status {
-    Result<Communicator*> found = find_communicator(comm);
-    if (!found) return found.status();
-    if (!request) return null_argument("request");
-    uint64_t bytes = 0;
-    TUTTI_TRY(check_buffer(buffer, "buffer", count, dtype, &bytes));
-    TUTTI_TRY(check_destination(**found, dest, tag));
-    const auto bind = [&](MessageOperation& send) { send.bind_send(buffer, bytes, static_cast<uint32_t>(dest), tag); };
-    return start(**found, (*found)->prepare_message(bind), request);
-  });
+  return make_send("tutti_isend", comm, buffer, count, dtype, dest, tag, Form::started, request);
 }
 
 extern "C" tutti_status_t tutti_irecv(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source, int tag,
                                       tutti_request_t* request) {
-  return entry("tutti_irecv", [&]() -> Status {
-    Result<Communicator*> found = find_communicator(comm);
-    if (!found) return found.status();
-    if (!request) return null_argument("request");
-    uint64_t bytes = 0;
-    TUTTI_TRY(check_buffer(buffer, "buffer", count, dtype, &bytes));
-    TUTTI_TRY(check_origin(**found, source, tag));
-    const auto bind = [&](MessageOperation& receive) { receive.bind_recv(buffer, bytes, origin(source), tag); };
-    return start(**found, (*found)->prepare_message(bind), request);
-  });
+  return make_recv("tutti_irecv", comm, buffer, count, dtype, source, tag, Form::started, request);
+}
+
+extern "C" tutti_status_t tutti_send_init(tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype, int dest,
+                                          int tag, tutti_request_t* request) {
+  return make_send("tutti_send_init", comm, buffer, count, dtype, dest, tag, Form::persistent, request);
+}
+
+extern "C" tutti_status_t tutti_recv_init(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
+                                          int tag, tutti_request_t* request) {
+  return make_recv("tutti_recv_init", comm, buffer, count, dtype, source, tag, Form::persistent, request);
 }
 
 extern "C" tutti_status_t tutti_request_get_message(tutti_request_t request, tutti_message_t* message) {
@@ -240,9 +270,10 @@ extern "C" tutti_status_t tutti_request_get_message(tutti_request_t request, tut
     if (!found) return found.status();
     if (!message) return null_argument("message");
     TUTTI_TRY(check_output(message));
-    if (!(*found)->is_message || !(*found)->message.receives())
-      return error(TUTTI_ERR_ARGUMENT, "the request is not a receive");
+    if (!(*found)->is_message || !(*found)->message.receives()) return error(TUTTI_ERR_ARGUMENT, "the request is not a receive");
     const MessageOperation& receive = (*found)->message;
+    if ((*found)->is_persistent && !(*found)->is_active && !receive.done())
+      return error(TUTTI_ERR_ARGUMENT, "the receive has never been started");
     (*found)->context->engine().wait((*found)->operation());
     return tell_result(receive, receive.result(), message);
   });

@@ -190,7 +190,11 @@ Result<Request*> Communicator::prepare(const CollectiveArguments& arguments, boo
 
 Status Communicator::start_again(Request& request) {
   if (group_.failed()) return group_.failure();
-  request.call().prepare_again(deadline());
+  if (request.is_message) {
+    request.message.reset(deadline());
+  } else {
+    request.call().prepare_again(deadline());
+  }
   start(request);
   return Status();
 }

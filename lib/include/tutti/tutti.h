@@ -548,7 +548,15 @@ TUTTI_API tutti_status_t tutti_isend(tutti_comm_t comm, const void* buffer, uint
                                      int tag, tutti_request_t* request);
 TUTTI_API tutti_status_t tutti_irecv(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
                                      int tag, tutti_request_t* request);
-/* What a receive got: waits until it has completed, and does not release the request. The status is the receive's. */
+/* Persistent: nothing is sent or received yet. tutti_start starts the request, a send with the data that buffer then holds; waiting
+ * for it, or a test that says done, leaves it to be started again. tutti_request_free releases it. Every start is one message, which
+ * keeps its place among the others as that of tutti_isend or tutti_irecv would. Either end may be in any form. */
+TUTTI_API tutti_status_t tutti_send_init(tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype, int dest,
+                                         int tag, tutti_request_t* request);
+TUTTI_API tutti_status_t tutti_recv_init(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
+                                         int tag, tutti_request_t* request);
+/* What a receive got: waits until it has completed, and does not release the request. The status is the receive's. Of a persistent
+ * one that is not running: what its last run got. */
 TUTTI_API tutti_status_t tutti_request_get_message(tutti_request_t request, tutti_message_t* message);
 
 /* Tells of the message that a receive with this source and tag would get now. It stays where it is, and another receive, of

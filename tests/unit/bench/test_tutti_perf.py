@@ -126,7 +126,7 @@ class TuttiPerf(unittest.TestCase):
         lines = [line.split() for line in done.stdout.splitlines() if not line.startswith("#")]
         self.assertEqual([line[0] for line in lines], [one for one in COLLECTIVES if one not in MESSAGES])
         self.assertTrue(all(line[-1] == "0" for line in lines))
-        self.assertIn("# left out: pingpong: messages have no persistent form", done.stdout)
+        self.assertIn("# left out: pingpong: --mode persistent is for collectives", done.stdout)
         self.assertEqual([line.split()[0] for line in perf("--list").stdout.splitlines()[2:]], COLLECTIVES)
 
     def test_the_other_collectives(self):

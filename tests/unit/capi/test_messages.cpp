@@ -46,8 +46,9 @@ TEST_CASE("messages: tags, lengths, truncation, oneself") {
       c.expect(is(message, previous, 7, count * sizeof(double)), "message of " + std::to_string(message.size_bytes));
       c.expect_status(tutti_wait(&receive), TUTTI_OK, "wait");
       c.expect_status(tutti_wait(&send), TUTTI_OK, "wait");
-      c.expect(in[0] == previous * 1000.0 && in[count - 1] == previous * 1000.0 + static_cast<double>(count - 1) && in[count] == -1,
-               "data of " + std::to_string(count));
+      c.expect(
+          in[0] == previous * 1000.0 && in[count - 1] == previous * 1000.0 + static_cast<double>(count - 1) && in[count] == -1,
+          "data of " + std::to_string(count));
     }
     const int32_t two[2] = {5, 6};
     int32_t got[2] = {0, 0};
@@ -75,8 +76,10 @@ TEST_CASE("messages of several threads on one communicator") {
           const int64_t out = t * 1000 + i;
           int64_t in = -1;
           tutti_request_t request = nullptr;
-          found[static_cast<size_t>(t)].expect_status(tutti_isend(comm, &out, 1, TUTTI_INT64, 1 - rank, t, &request), TUTTI_OK, "isend");
-          found[static_cast<size_t>(t)].expect_status(tutti_recv(comm, &in, 1, TUTTI_INT64, 1 - rank, t, nullptr), TUTTI_OK, "recv");
+          found[static_cast<size_t>(t)].expect_status(tutti_isend(comm, &out, 1, TUTTI_INT64, 1 - rank, t, &request), TUTTI_OK,
+                                                      "isend");
+          found[static_cast<size_t>(t)].expect_status(tutti_recv(comm, &in, 1, TUTTI_INT64, 1 - rank, t, nullptr), TUTTI_OK,
+                                                      "recv");
           found[static_cast<size_t>(t)].expect_status(tutti_wait(&request), TUTTI_OK, "wait");
           found[static_cast<size_t>(t)].expect(in == out, "in order within its tag");
         }
@@ -169,13 +172,13 @@ TEST_CASE("send and receive at once: in a ring, with oneself, in place, of diffe
                                      TUTTI_ANY_SOURCE, 3, &message),
                       TUTTI_OK, "ring");
       c.expect(is(message, previous, 3, count * 4) && in[count] == -1 && (count == 0 || in[count - 1] == previous), "ring data");
-      c.expect_status(tutti_sendrecv(comm, TUTTI_IN_PLACE, count, TUTTI_INT32, next, 4, out.data(), count, TUTTI_INT32, previous,
-                                     4, nullptr),
-                      TUTTI_OK, "in place");
+      c.expect_status(
+          tutti_sendrecv(comm, TUTTI_IN_PLACE, count, TUTTI_INT32, next, 4, out.data(), count, TUTTI_INT32, previous, 4, nullptr),
+          TUTTI_OK, "in place");
       c.expect(out[count] == rank && (count == 0 || (out[0] == previous && out[count - 1] == previous)), "in place data");
-      c.expect_status(tutti_sendrecv(comm, out.data(), count, TUTTI_INT32, rank, 5, in.data(), count, TUTTI_INT32, rank, 5,
-                                     nullptr),
-                      TUTTI_OK, "oneself");
+      c.expect_status(
+          tutti_sendrecv(comm, out.data(), count, TUTTI_INT32, rank, 5, in.data(), count, TUTTI_INT32, rank, 5, nullptr),
+          TUTTI_OK, "oneself");
       c.expect(std::memcmp(in.data(), out.data(), count * 4) == 0, "what was sent to oneself");
     }
     int32_t two[2] = {rank, rank};
@@ -187,13 +190,125 @@ TEST_CASE("send and receive at once: in a ring, with oneself, in place, of diffe
   CHECK(complaints == "");
 }
 
+TEST_CASE("persistent messages: each start is one more, with the data of its moment, beside messages of the other forms") {
+  const char* transports = GENERATE("shm", "tcp");
+  const std::string complaints = run_ranks(3, {{"transports", transports}}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    const int next = (rank + 1) % 3;
+    const int previous = (rank + 2) % 3;
+    for (const size_t count : {size_t{0}, size_t{1}, size_t{5000}, size_t{300000}}) {
+      std::vector<int32_t> out(count + 1);
+      std::vector<int32_t> in(count + 1);
+      tutti_request_t both[2] = {};
+      c.expect_status(tutti_recv_init(comm, in.data(), count, TUTTI_INT32, previous, 7, &both[0]), TUTTI_OK, "recv_init");
+      c.expect_status(tutti_send_init(comm, out.data(), count, TUTTI_INT32, next, 7, &both[1]), TUTTI_OK, "send_init");
+      for (int round = 0; round < 6; ++round) {
+        out.assign(count + 1, 100 * rank + round);
+        in.assign(count + 1, -1);
+        if (round == 3) {  // the plain forms, in the same sequence
+          c.expect_status(
+              tutti_sendrecv(comm, out.data(), count, TUTTI_INT32, next, 7, in.data(), count, TUTTI_INT32, previous, 7, nullptr),
+              TUTTI_OK, "sendrecv");
+        } else {
+          c.expect_status(tutti_start_all(2, both), TUTTI_OK, "start_all");
+          c.expect_status(tutti_wait_all(2, both, nullptr), TUTTI_OK, "wait_all");
+          tutti_message_t message = empty_message();
+          c.expect_status(tutti_request_get_message(both[0], &message), TUTTI_OK, "of the run that is over");
+          c.expect(is(message, previous, 7, count * 4), "its message");
+        }
+        c.expect(in[count] == -1 && (count == 0 || (in[0] == 100 * previous + round && in[count - 1] == in[0])),
+                 "data of round " + std::to_string(round));
+      }
+      for (tutti_request_t& one : both) c.expect_status(tutti_request_free(&one), TUTTI_OK, "free");
+    }
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("a persistent receive from any source says anew each time whose message it got, and what did not fit") {
+  const std::string complaints = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    constexpr int kRounds = 30;
+    const int32_t values[3] = {rank, rank, rank};
+    if (rank != 0) {
+      tutti_request_t send = nullptr;
+      c.expect_status(tutti_send_init(comm, values, 3, TUTTI_INT32, 0, rank, &send), TUTTI_OK, "send_init");
+      for (int i = 0; i < kRounds; ++i) {
+        c.expect_status(tutti_start(send), TUTTI_OK, "start");
+        int done = 0;
+        while (done == 0) c.expect_status(tutti_test(&send, &done), TUTTI_OK, "test");
+      }
+      c.expect_status(tutti_start(send), TUTTI_OK, "start");
+      c.expect_status(tutti_request_free(&send), TUTTI_OK, "free what runs: it goes on");
+    } else {
+      int32_t got[2] = {};
+      tutti_request_t receive = nullptr;
+      c.expect_status(tutti_recv_init(comm, got, 2, TUTTI_INT32, TUTTI_ANY_SOURCE, TUTTI_ANY_TAG, &receive), TUTTI_OK,
+                      "recv_init");
+      int counts[3] = {};
+      for (int i = 0; i < 2 * kRounds + 2; ++i) {
+        tutti_message_t message = empty_message();
+        c.expect_status(tutti_start(receive), TUTTI_OK, "start");
+        c.expect_status(tutti_wait(&receive), TUTTI_ERR_TRUNCATED, "three into two");
+        c.expect_status(tutti_request_get_message(receive, &message), TUTTI_ERR_TRUNCATED, "of the last run");
+        if (message.source < 1 || message.source > 2) return c.expect(false, "source " + std::to_string(message.source));
+        c.expect(is(message, message.source, message.source, 12) && got[1] == message.source, "message");
+        ++counts[message.source];
+      }
+      c.expect(counts[1] == kRounds + 1 && counts[2] == kRounds + 1, "all of each");
+      c.expect_status(tutti_request_free(&receive), TUTTI_OK, "free");
+    }
+    c.expect_status(tutti_barrier(comm), TUTTI_OK, "the communicator lives on");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("what cannot be done with a persistent message") {
+  const std::string complaints = run_ranks(1, {}, [](tutti_comm_t comm, int, Complaints& c) {
+    int32_t word = 5;
+    int32_t got = 0;
+    tutti_message_t message = empty_message();
+    tutti_request_t send = nullptr;
+    tutti_request_t receive = nullptr;
+    c.expect_status(tutti_send_init(comm, &word, 1, TUTTI_INT32, 1, 0, &send), TUTTI_ERR_RANK, "dest");
+    c.expect_status(tutti_send_init(comm, &word, 1, TUTTI_INT32, 0, TUTTI_ANY_TAG, &send), TUTTI_ERR_ARGUMENT, "tag");
+    c.expect_status(tutti_send_init(comm, &word, 1, TUTTI_INT32, 0, 0, nullptr), TUTTI_ERR_ARGUMENT, "no place for the request");
+    c.expect_status(tutti_recv_init(comm, nullptr, 1, TUTTI_INT32, 0, 0, &receive), TUTTI_ERR_ARGUMENT, "no buffer");
+    c.expect_status(tutti_recv_init(comm, &got, 1, 1000, 0, 0, &receive), TUTTI_ERR_TYPE, "type");
+    c.expect(!send && !receive, "nothing was made");
+
+    c.expect_status(tutti_recv_init(comm, &got, 1, TUTTI_INT32, 0, 0, &receive), TUTTI_OK, "recv_init");
+    c.expect_status(tutti_send_init(comm, &word, 1, TUTTI_INT32, 0, 0, &send), TUTTI_OK, "send_init");
+    c.expect_status(tutti_request_get_message(receive, &message), TUTTI_ERR_ARGUMENT, "it has got nothing");
+    c.expect_status(tutti_request_get_message(send, &message), TUTTI_ERR_ARGUMENT, "not a receive");
+    c.expect_status(tutti_wait(&receive), TUTTI_OK, "it does not run");
+    c.expect_status(tutti_start(receive), TUTTI_OK, "start");
+    c.expect_status(tutti_start(receive), TUTTI_ERR_ARGUMENT, "it runs");
+    c.expect(std::string(tutti_last_error()).find("running") != std::string::npos, tutti_last_error());
+    c.expect_status(tutti_start(send), TUTTI_OK, "start");
+    c.expect_status(tutti_wait(&receive), TUTTI_OK, "wait");
+    c.expect_status(tutti_wait(&send), TUTTI_OK, "wait");
+    c.expect(got == 5, "what was sent");
+    tutti_request_t plain = nullptr;
+    c.expect_status(tutti_irecv(comm, &got, 1, TUTTI_INT32, 0, 1, &plain), TUTTI_OK, "irecv");
+    c.expect_status(tutti_start(plain), TUTTI_ERR_ARGUMENT, "it is not persistent");
+    c.expect_status(tutti_send(comm, &word, 1, TUTTI_INT32, 0, 1), TUTTI_OK, "send");
+    c.expect_status(tutti_wait(&plain), TUTTI_OK, "wait");
+    tutti_comm_t child = nullptr;
+    tutti_request_t orphan = nullptr;
+    c.expect_status(tutti_comm_split(comm, 0, 0, &child), TUTTI_OK, "split");
+    c.expect_status(tutti_recv_init(child, &got, 1, TUTTI_INT32, 0, 0, &orphan), TUTTI_OK, "recv_init");
+    c.expect_status(tutti_comm_destroy(child), TUTTI_OK, "destroy");
+    c.expect_status(tutti_start(orphan), TUTTI_ERR_HANDLE, "its communicator is gone");
+    for (tutti_request_t* one : {&send, &receive, &orphan}) c.expect_status(tutti_request_free(one), TUTTI_OK, "free");
+  });
+  CHECK(complaints == "");
+}
+
 TEST_CASE("threads that receive from any source share what comes; each message is somebody's once") {
   constexpr int kThreads = 3;
   constexpr int kMessages = 300;
   const std::string complaints = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& c) {
     if (rank != 0) {
-      for (int i = 0; i < kMessages; ++i)
-        c.expect_status(tutti_send(comm, &i, 1, TUTTI_INT32, 0, i % 2), TUTTI_OK, "send");
+      for (int i = 0; i < kMessages; ++i) c.expect_status(tutti_send(comm, &i, 1, TUTTI_INT32, 0, i % 2), TUTTI_OK, "send");
       return;
     }
     std::atomic<int64_t> sum{0};
@@ -205,7 +320,8 @@ TEST_CASE("threads that receive from any source share what comes; each message i
         for (int i = 0; i < 2 * kMessages / kThreads; ++i) {
           int32_t value = 0;
           if (t > 0) {
-            own.expect_status(tutti_recv(comm, &value, 1, TUTTI_INT32, TUTTI_ANY_SOURCE, TUTTI_ANY_TAG, nullptr), TUTTI_OK, "recv");
+            own.expect_status(tutti_recv(comm, &value, 1, TUTTI_INT32, TUTTI_ANY_SOURCE, TUTTI_ANY_TAG, nullptr), TUTTI_OK,
+                              "recv");
           } else {
             tutti_matched_t matched = nullptr;
             own.expect_status(tutti_mprobe(comm, TUTTI_ANY_SOURCE, TUTTI_ANY_TAG, &matched, nullptr), TUTTI_OK, "mprobe");

@@ -19,7 +19,8 @@
 
 namespace tutti {
 
-/// An ordered set of ranks that make collective calls together. Arguments have been checked by the caller (lib/capi), but for ranks.
+/// An ordered set of ranks that make collective calls together. Arguments have been checked by the caller (lib/capi), but for
+/// ranks.
 class Communicator {
  public:
   /// All ranks of the context. timeout_ns: 0 means the setting.
@@ -40,7 +41,7 @@ class Communicator {
   Result<Request*> prepare(const CollectiveArguments& arguments, bool persistent = false);
   /// Likewise; bind gives the message its arguments.
   template <class Bind>
-  Result<Request*> prepare_message(Bind&& bind);
+  Result<Request*> prepare_message(Bind&& bind, bool persistent = false);
   void start(Request& request) { context_->engine().submit(group_, request.operation()); }
   /// A persistent call of this communicator that is not running.
   Status start_again(Request& request);
@@ -92,16 +93,17 @@ class Communicator {
   std::atomic<bool> calling_{false};
   bool deterministic_;
   bool checks_;
-  CollectiveCall call_;     // the one blocking collective
+  CollectiveCall call_;       // the one blocking collective
   CheckedCall checked_call_;  // which is this one then
   uint64_t split_count_ = 0;
 };
 
 template <class Bind>
-Result<Request*> Communicator::prepare_message(Bind&& bind) {
+Result<Request*> Communicator::prepare_message(Bind&& bind, bool persistent) {
   if (group_.failed()) return group_.failure();
   Request* request = context_->requests().take(context_);
   request->is_message = true;
+  request->is_persistent = persistent;
   request->message.reset(deadline());
   bind(request->message);
   return request;

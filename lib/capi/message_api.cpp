@@ -279,6 +279,18 @@ extern "C" tutti_status_t tutti_request_get_message(tutti_request_t request, tut
   });
 }
 
+extern "C" tutti_status_t tutti_cancel(tutti_request_t request) {
+  return entry("tutti_cancel", [&]() -> Status {
+    const Result<Request*> found = find_request(request);
+    if (!found) return found.status();
+    if (!(*found)->is_message || !(*found)->message.receives())
+      return error(TUTTI_ERR_ARGUMENT, "the request is a {}; only receives can be cancelled",
+                   (*found)->is_message ? "send" : "collective");
+    if (!(*found)->is_persistent || (*found)->is_active) (*found)->context->engine().cancel((*found)->message);
+    return Status();
+  });
+}
+
 // ---- looking for messages -------------------------------------------------------------------------------------------------
 
 extern "C" tutti_status_t tutti_probe(tutti_comm_t comm, int source, int tag, tutti_message_t* message) {

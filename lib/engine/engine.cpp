@@ -15,9 +15,9 @@
 namespace tutti {
 namespace {
 
-constexpr uint32_t kProgressEvery = 16;          // pumps that moved something between looks at the transports
-constexpr uint32_t kPollsPerClock = 16;          // polls of a waiting driver between looks at the clock
-constexpr uint64_t kLookAfterNs = 10'000'000;    // between looks at deadlines while something keeps moving
+constexpr uint32_t kProgressEvery = 16;        // pumps that moved something between looks at the transports
+constexpr uint32_t kPollsPerClock = 16;        // polls of a waiting driver between looks at the clock
+constexpr uint64_t kLookAfterNs = 10'000'000;  // between looks at deadlines while something keeps moving
 constexpr uint64_t kLookAfterIdleNs = 250'000'000;
 constexpr uint32_t kMostRounds = 1000;
 
@@ -272,6 +272,14 @@ void Engine::exclusively(const std::function<void()>& work) {
     wait(errand);
   }
   errand.rethrow();
+}
+
+void Engine::cancel(MessageOperation& receive) {
+  exclusively([this, &receive] {
+    if (receive.done()) return;  // then its group may be gone
+    receive.group_->messages_.cancel(receive,
+                                     [this](Operation& operation, Status status) { finish(operation, std::move(status)); });
+  });
 }
 
 EngineCounters Engine::counters() {

@@ -14,7 +14,7 @@ PostedReceive* first_that_takes(const Matching::Receives& receives, const Envelo
 }  // namespace
 
 void Matching::post(PostedReceive& receive) noexcept {
-  receive.order = posted_count_++;
+  receive.order = ++posted_count_;
   queue_of(receive).push_back(receive);
 }
 

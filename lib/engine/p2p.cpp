@@ -92,8 +92,12 @@ void PointToPoint::hand_over(Arrived& message, MessageOperation& operation) noex
       from.aside = nullptr;
       return drop(message);
     }
-    case Arrived::Place::moving: message.target = &operation; return;
-    case Arrived::Place::memory: deliver(operation, message.envelope, message.data.get()); return drop(message);
+    case Arrived::Place::moving:
+      message.target = &operation;
+      return;
+    case Arrived::Place::memory:
+      deliver(operation, message.envelope, message.data.get());
+      return drop(message);
     case Arrived::Place::lent:
       deliver(operation, message.envelope, static_cast<const std::byte*>(message.lender->data_));
       end(message.lender, Status());
@@ -186,7 +190,9 @@ void PointToPoint::submit(MessageOperation& operation) {
         matching_.post(operation);
       }
       break;
-    case MessageOperation::Kind::receive_claimed: hand_over(*operation.arrived_, operation); break;
+    case MessageOperation::Kind::receive_claimed:
+      hand_over(*operation.arrived_, operation);
+      break;
     case MessageOperation::Kind::probe:
     case MessageOperation::Kind::claim:
       reach(operation.from);
@@ -230,6 +236,18 @@ void PointToPoint::end(MessageOperation* operation, Status status) noexcept {
   operation->result_ = std::move(status);
   ended_.push_back(*operation);
   --active_;
+}
+
+void PointToPoint::withdraw(MessageOperation& receive) noexcept {
+  if (!Matching::is_posted(receive)) return;
+  matching_.withdraw(receive);
+  Status status(TUTTI_ERR_CANCELLED);
+  try {
+    status = error(TUTTI_ERR_CANCELLED, "the receive was cancelled before a message came for it");
+  } catch (const std::bad_alloc&) {
+    // Then without words.
+  }
+  end(&receive, std::move(status));
 }
 
 /// Whether a look at what has come ends it.

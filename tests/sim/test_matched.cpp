@@ -58,12 +58,17 @@ class Traffic {
       if (what < 4) send(static_cast<uint32_t>(below(kSize)));
       if (what >= 4 && what < 8) receive(below(3) == 0 ? kAnySource : static_cast<uint32_t>(below(kSize)), tag_or_any());
       if (what == 8) claim(static_cast<uint32_t>(below(kSize)));
+      if (what == 9 && !outcomes_.empty()) cancel(outcomes_[below(outcomes_.size())]);
       uint64_t steps = below(8);
       job_.drive([&] { return steps-- == 0; });
       receive_claims(false);
     }
     finish();
   }
+
+  /// Receives that were cancelled in time, and those whose message had come first.
+  int cancelled() const { return cancelled_; }
+  int cancelled_too_late() const { return cancelled_too_late_; }
 
   void judge() {
     std::vector<std::vector<size_t>> order(kSize);  // of a source: which outcome got its n-th message
@@ -140,6 +145,14 @@ class Traffic {
     look(comm_, 0, one.source, one.tag, true, true, one.look);
     claims_.push_back(&one);
   }
+  /// One that has met its message goes on.
+  void cancel(Outcome& one) {
+    if (!one.pending || one.claim || one.operation.done()) return;
+    comm_.engine(0).cancel(one.operation);
+    one.pending = !one.operation.done() || one.operation.result().code() != TUTTI_ERR_CANCELLED;
+    ++(one.pending ? cancelled_too_late_ : cancelled_);
+    if (!one.pending) REQUIRE(std::all_of(one.buffer.begin(), one.buffer.end(), [](uint8_t byte) { return byte == 0; }));
+  }
   /// What was claimed is received some time later.
   void receive_claims(bool all) {
     for (size_t i = 0; i < claims_.size();) {
@@ -197,20 +210,28 @@ class Traffic {
   std::deque<MessageOperation> sends_;
   std::deque<Outcome> outcomes_;  // in the order in which they were posted
   std::vector<Outcome*> claims_;
+  int cancelled_ = 0;
+  int cancelled_too_late_ = 0;
   SimJob job_;
   SimComm comm_;
 };
 
 }  // namespace
 
-TEST_CASE("random sends, receives, looks and claims: each message is somebody's once, in the order of its sender") {
+TEST_CASE("random sends, receives, looks, claims and cancels: each message is somebody's once, in the order of its sender") {
   const uint32_t caps = GENERATE(as<uint32_t>(), TUTTI_TP_CAP_SLOTS, TUTTI_TP_CAP_MESSAGES);
+  int cancelled = 0;
+  int cancelled_too_late = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     INFO("seed " << seed);
     Traffic traffic(seed, caps);
     traffic.run();
     traffic.judge();
+    cancelled += traffic.cancelled();
+    cancelled_too_late += traffic.cancelled_too_late();
   }
+  CHECK(cancelled > 100);
+  CHECK(cancelled_too_late > 0);
 }
 
 TEST_CASE("a look that waits ends when the message comes; one that does not, at once; neither takes it") {

@@ -62,6 +62,47 @@ TEST_CASE("messages of all lengths, matched by tag in any order, never overtake 
   }
 }
 
+TEST_CASE("a receive that is cancelled at any moment gets its message, or ends without and leaves it to the next") {
+  const uint32_t caps = GENERATE(as<uint32_t>(), TUTTI_TP_CAP_SLOTS, TUTTI_TP_CAP_MESSAGES);
+  const size_t length = GENERATE(as<size_t>(), 100, 30000);
+  const std::vector<uint8_t> sent = pattern(length, 9);
+  const std::vector<uint8_t> untouched(length, 0xee);
+  int cancelled = 0;
+  int matched_before_it_was_done = 0;
+  for (int moment = 0;; ++moment) {
+    INFO("after " << moment << " steps");
+    SimJob job(3, options(2, caps));
+    SimComm comm(job, 1, {0, 1});
+    std::vector<uint8_t> first = untouched;
+    std::vector<uint8_t> second = untouched;
+    MessageOperation send;
+    MessageOperation receive;
+    MessageOperation next;
+    comm.recv(1, first.data(), length, kAnySource, 5, receive);
+    comm.send(0, sent.data(), length, 1, 5, send);
+    int steps = moment;
+    job.drive([&] { return receive.done() || steps-- == 0; });
+    const bool was_done = receive.done();
+    comm.engine(1).cancel(receive);
+    REQUIRE(job.drive([&] { return receive.done(); }));
+    if (receive.result().ok()) {
+      CHECK(first == sent);
+      if (was_done) break;
+      ++matched_before_it_was_done;
+      continue;
+    }
+    REQUIRE(receive.result().code() == TUTTI_ERR_CANCELLED);
+    CHECK(first == untouched);
+    ++cancelled;
+    comm.recv(1, second.data(), length, 0, 5, next);
+    REQUIRE(job.drive([&] { return next.done() && send.done(); }));
+    CHECK(next.result().ok());
+    CHECK(second == sent);
+  }
+  CHECK(cancelled > 0);
+  if (length > 1008) CHECK(matched_before_it_was_done > 0);
+}
+
 TEST_CASE("a message longer than the buffer is truncated, with an error, and harms nobody else") {
   const uint32_t caps = GENERATE(as<uint32_t>(), TUTTI_TP_CAP_SLOTS, TUTTI_TP_CAP_MESSAGES);
   SimJob job(2, options(2, caps));

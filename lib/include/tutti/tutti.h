@@ -71,6 +71,7 @@ enum {
   TUTTI_ERR_TRUNCATED = -108,   /* a message was longer than the receive buffer; the buffer holds its beginning */
   TUTTI_ERR_CONFIG = -109,      /* a setting is unknown or its value is bad */
   TUTTI_ERR_SIZE = -110,        /* a size in bytes does not fit into 63 bits */
+  TUTTI_ERR_CANCELLED = -111,   /* tutti_cancel withdrew the receive before a message came for it */
 
   /* -2xx, the communicator: it cannot be used for further collectives. Destroy it; others are not affected. */
   TUTTI_ERR_MISMATCH = -201, /* ranks called different collectives, or with different arguments */
@@ -548,16 +549,18 @@ TUTTI_API tutti_status_t tutti_isend(tutti_comm_t comm, const void* buffer, uint
                                      int tag, tutti_request_t* request);
 TUTTI_API tutti_status_t tutti_irecv(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
                                      int tag, tutti_request_t* request);
-/* Persistent: nothing is sent or received yet. tutti_start starts the request, a send with the data that buffer then holds; waiting
- * for it, or a test that says done, leaves it to be started again. tutti_request_free releases it. Every start is one message, which
- * keeps its place among the others as that of tutti_isend or tutti_irecv would. Either end may be in any form. */
+/* See "collectives: persistent". Every start is one message, as that of tutti_isend or tutti_irecv, which the other end may be. */
 TUTTI_API tutti_status_t tutti_send_init(tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype, int dest,
                                          int tag, tutti_request_t* request);
 TUTTI_API tutti_status_t tutti_recv_init(tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
                                          int tag, tutti_request_t* request);
-/* What a receive got: waits until it has completed, and does not release the request. The status is the receive's. Of a persistent
- * one that is not running: what its last run got. */
+/* What a receive got, in its last run: waits until it has completed, releases nothing. The status is the receive's. */
 TUTTI_API tutti_status_t tutti_request_get_message(tutti_request_t request, tutti_message_t* message);
+
+/* Ends a receive that no message has come for with TUTTI_ERR_CANCELLED, its buffer as it was. One that has its message goes on as if
+ * nothing had been asked; one that has ended or does not run stays as it is. Waits for no peer. The request has still to be waited
+ * for or freed. Not while another thread does that. TUTTI_ERR_ARGUMENT: a send or a collective, on which peers count. */
+TUTTI_API tutti_status_t tutti_cancel(tutti_request_t request);
 
 /* Tells of the message that a receive with this source and tag would get now. It stays where it is, and another receive, of
  * another thread say, may get it first. tutti_probe waits until there is one; tutti_iprobe looks once at what has come and sets

@@ -303,6 +303,95 @@ TEST_CASE("what cannot be done with a persistent message") {
   CHECK(complaints == "");
 }
 
+TEST_CASE("a cancelled receive ends without a message, which goes to the next; what cannot be cancelled says so") {
+  const char* transports = GENERATE("shm", "tcp");
+  const std::string complaints = run_ranks(2, {{"transports", transports}}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    int32_t got = -1;
+    int32_t word = rank;
+    for (const int source : {1 - rank, rank, TUTTI_ANY_SOURCE}) {
+      tutti_request_t request = nullptr;
+      c.expect_status(tutti_irecv(comm, &got, 1, TUTTI_INT32, source, 3, &request), TUTTI_OK, "irecv");
+      c.expect_status(tutti_cancel(request), TUTTI_OK, "cancel");
+      c.expect_status(tutti_cancel(request), TUTTI_OK, "cancel again");
+      tutti_message_t message = empty_message();
+      c.expect_status(tutti_request_get_message(request, &message), TUTTI_ERR_CANCELLED, "no message");
+      int done = 0;
+      c.expect_status(tutti_test(&request, &done), TUTTI_ERR_CANCELLED, "test");
+      c.expect(done == 1 && request == nullptr && got == -1, "released, the buffer as it was");
+    }
+    tutti_request_t persistent = nullptr;
+    c.expect_status(tutti_recv_init(comm, &got, 1, TUTTI_INT32, 1 - rank, 3, &persistent), TUTTI_OK, "recv_init");
+    c.expect_status(tutti_cancel(persistent), TUTTI_OK, "it does not run");
+    c.expect_status(tutti_wait(&persistent), TUTTI_OK, "it does not run");
+    c.expect_status(tutti_start(persistent), TUTTI_OK, "start");
+    c.expect_status(tutti_cancel(persistent), TUTTI_OK, "cancel");
+    c.expect_status(tutti_wait(&persistent), TUTTI_ERR_CANCELLED, "wait");
+    c.expect_status(tutti_barrier(comm), TUTTI_OK, "barrier");
+    c.expect_status(tutti_start(persistent), TUTTI_OK, "start again");
+    c.expect_status(tutti_send(comm, &word, 1, TUTTI_INT32, 1 - rank, 3), TUTTI_OK, "send");
+    c.expect_status(tutti_wait(&persistent), TUTTI_OK, "wait");
+    c.expect(got == 1 - rank, "the message that the cancelled ones did not get");
+    c.expect_status(tutti_cancel(persistent), TUTTI_OK, "after its end");
+    c.expect_status(tutti_request_free(&persistent), TUTTI_OK, "free");
+
+    tutti_request_t request = nullptr;
+    c.expect_status(tutti_irecv(comm, &got, 1, TUTTI_INT32, rank, 4, &request), TUTTI_OK, "irecv");
+    c.expect_status(tutti_send(comm, &word, 1, TUTTI_INT32, rank, 4), TUTTI_OK, "it has its message");
+    c.expect_status(tutti_cancel(request), TUTTI_OK, "too late");
+    c.expect_status(tutti_wait(&request), TUTTI_OK, "wait");
+    c.expect(got == rank, "its message");
+    c.expect_status(tutti_isend(comm, &word, 1, TUTTI_INT32, rank, 4, &request), TUTTI_OK, "isend");
+    c.expect_status(tutti_cancel(request), TUTTI_ERR_ARGUMENT, "a send");
+    c.expect_status(tutti_recv(comm, &got, 1, TUTTI_INT32, rank, 4, nullptr), TUTTI_OK, "recv");
+    c.expect_status(tutti_wait(&request), TUTTI_OK, "wait");
+    c.expect_status(tutti_cancel(request), TUTTI_ERR_HANDLE, "nothing");
+    c.expect_status(tutti_ibarrier(comm, &request), TUTTI_OK, "ibarrier");
+    c.expect_status(tutti_cancel(request), TUTTI_ERR_ARGUMENT, "a collective");
+    c.expect_status(tutti_wait(&request), TUTTI_OK, "wait");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("cancelling while messages come and another thread drives: each message is received once, by one or the other") {
+  const char* transports = GENERATE("shm", "tcp");
+  const std::string complaints = run_ranks(2, {{"transports", transports}}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    constexpr int kRounds = 400;
+    std::vector<int32_t> values(3000, 0);
+    if (rank == 1) {
+      for (int i = 0; i < kRounds; ++i) {
+        values.assign(values.size(), i);
+        c.expect_status(tutti_send(comm, values.data(), i % 3 == 0 ? 3000 : 1, TUTTI_INT32, 0, 1), TUTTI_OK, "send");
+      }
+      c.expect_status(tutti_send(comm, values.data(), 1, TUTTI_INT32, 0, 2), TUTTI_OK, "send");
+      return;
+    }
+    Complaints found;
+    std::thread driver([&] {
+      int32_t last = -1;
+      found.expect_status(tutti_recv(comm, &last, 1, TUTTI_INT32, 1, 2, nullptr), TUTTI_OK, "recv");
+    });
+    for (int next = 0; next < kRounds;) {
+      values.assign(values.size(), -1);
+      tutti_request_t request = nullptr;
+      c.expect_status(tutti_irecv(comm, values.data(), values.size(), TUTTI_INT32, TUTTI_ANY_SOURCE, 1, &request), TUTTI_OK,
+                      "irecv");
+      c.expect_status(tutti_cancel(request), TUTTI_OK, "cancel");
+      const tutti_status_t status = tutti_wait(&request);
+      if (status == TUTTI_ERR_CANCELLED) {
+        c.expect(values[0] == -1 && values[2999] == -1, "nothing was written");
+        continue;
+      }
+      c.expect_status(status, TUTTI_OK, "wait");
+      const bool right = values[0] == next && values[2999] == (next % 3 == 0 ? next : -1);
+      if (!right) return c.expect(false, "message " + std::to_string(next) + ": " + std::to_string(values[0]));
+      ++next;
+    }
+    driver.join();
+    for (const std::string& line : found.lines()) c.expect(false, line);
+  });
+  CHECK(complaints == "");
+}
+
 TEST_CASE("threads that receive from any source share what comes; each message is somebody's once") {
   constexpr int kThreads = 3;
   constexpr int kMessages = 300;

@@ -66,6 +66,8 @@ class Engine {
   void run(Group& group, Operation& operation);
   /// Likewise with two at once.
   void run_both(Group& group, Operation& first, Operation& second);
+  /// Ends a receive that was submitted and has met no message with TUTTI_ERR_CANCELLED; leaves any other as it is.
+  void cancel(MessageOperation& receive);
   /// Drives as far as possible without blocking, if nobody else does.
   void poke();
   /// Fails the group here and on all its members with TUTTI_ERR_ABORTED. Does not wait.

@@ -48,7 +48,7 @@ struct PostedReceive {
   }
 
   // Of Matching.
-  uint64_t order = 0;
+  uint64_t order = 0;  ///< 0: it waits for nothing
   PostedReceive* previous = nullptr;
   PostedReceive* next = nullptr;
 };
@@ -77,7 +77,11 @@ class Matching {
   void post(PostedReceive& receive) noexcept;
   /// The first posted that takes such a message, taken out; null: none.
   PostedReceive* take(const Envelope& message) noexcept;
-  void withdraw(PostedReceive& receive) noexcept { queue_of(receive).remove(receive); }
+  void withdraw(PostedReceive& receive) noexcept {
+    queue_of(receive).remove(receive);
+    receive.order = 0;
+  }
+  static bool is_posted(const PostedReceive& receive) noexcept { return receive.order != 0; }
   /// Whether a receive waits that could take a message of this rank.
   bool awaits(uint32_t source) const noexcept { return !any_.empty() || !posted_[source].empty(); }
   /// Those that name the rank, and those that name none.

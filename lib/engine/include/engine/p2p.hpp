@@ -65,6 +65,12 @@ class PointToPoint {
     drive(moved);
     finish_ended(finish);
   }
+  /// Ends a receive that has met no message with TUTTI_ERR_CANCELLED, and leaves any other as it is.
+  template <class Finish>
+  void cancel(MessageOperation& receive, Finish&& finish) noexcept {
+    withdraw(receive);
+    finish_ended(finish);
+  }
   bool idle() const noexcept { return active_ == 0 && ended_.empty(); }
   /// World ranks without which something cannot go on.
   std::vector<uint32_t> waiting_for() const;
@@ -156,6 +162,7 @@ class PointToPoint {
   bool answer(MessageOperation& look) noexcept;
   bool looks_past(uint32_t peer, const Arrived* front) const noexcept;
   void end(MessageOperation* operation, Status status) noexcept;
+  void withdraw(MessageOperation& receive) noexcept;
   void end_everything(const Status& status) noexcept;
   template <class Finish>
   void finish_ended(Finish&& finish) noexcept {

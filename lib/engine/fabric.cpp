@@ -9,10 +9,12 @@ namespace tutti {
 bool Fabric::mark_gone(uint32_t peer, int cause, std::string text) {
   if (peer >= routes_.size()) return false;
   PeerRoute& route = routes_[peer];
-  const auto state = cause == TUTTI_TP_GONE_LEFT ? PeerRoute::State::left : PeerRoute::State::failed;
+  const auto state = cause == TUTTI_TP_GONE_LEFT          ? PeerRoute::State::left
+                     : cause == TUTTI_TP_GONE_UNREACHABLE ? PeerRoute::State::unreachable
+                                                          : PeerRoute::State::failed;
   if (route.state == PeerRoute::State::failed || route.state == state) return false;
   route.state = state;
-  some_left_ |= state == PeerRoute::State::left;
+  some_left_ |= is_silent(peer);
   route.gone_text = std::move(text);
   return true;
 }
@@ -32,8 +34,7 @@ Result<ChannelHandle> Fabric::open_channel(uint32_t peer, uint64_t id, int direc
   const tutti_status_t status = transport.table->channel_open(transport.endpoint, peer, id, direction,
                                                               route.carrier == Carrier::slots ? 1 : 0, &handle.channel);
   if (status != TUTTI_OK)
-    return error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: cannot open a channel to rank {}", transport.table->name,
-                 peer);
+    return error(status < 0 ? status : TUTTI_ERR_INTERNAL, "{}: cannot open a channel to rank {}", transport.table->name, peer);
   ++transport.open_channels;
   return handle;
 }

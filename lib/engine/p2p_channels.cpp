@@ -145,8 +145,8 @@ void PointToPoint::drive_receiver(uint32_t peer, Receiver& receiver, bool& moved
 bool PointToPoint::open(uint32_t peer, Receiver& receiver) {
   Result<ChannelHandle*> channel = channels_.get(peer, TUTTI_TP_RECV, ChannelSet::kPointToPoint);
   if (!channel) {
-    // Who has left sends nothing; whether that is missed is the engine's to find out.
-    if (channels_.has_left(peer))
+    // Who has left, or was gone before we ever reached it, sends nothing; whether that is missed is the engine's to find out.
+    if (channels_.is_silent(peer))
       receiver.state = Receiver::State::ended;
     else
       broken_ = channel.status();
@@ -180,7 +180,7 @@ bool PointToPoint::take_head(uint32_t peer, Receiver& receiver) {
   }
   if (status == TUTTI_TP_AGAIN) return false;
   if (status == TUTTI_OK) return accept_head(peer, receiver, static_cast<const std::byte*>(message), bytes);
-  if (!channels_.has_left(peer)) return link_error(status, channel);
+  if (!channels_.is_silent(peer)) return link_error(status, channel);
   receiver.state = Receiver::State::ended;
   return false;
 }

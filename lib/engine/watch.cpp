@@ -29,8 +29,9 @@ void Engine::add(Group& group) {
     early.swap(early_);
     for (const PendingNotice& notice : early) handle_notice(notice);
     for (const uint32_t peer : group.channels_.world_ranks())
-      if (fabric_.route(peer).state == PeerRoute::State::failed)
-        fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has failed: {}", who(group, peer), fabric_.route(peer).gone_text), peer);
+      if (const auto state = fabric_.route(peer).state;
+          state == PeerRoute::State::failed || state == PeerRoute::State::unreachable)
+        fail(group, lost(group, peer), peer);
   });
 }
 
@@ -224,14 +225,41 @@ void Engine::handle_gone(const Gone& gone) {
   if (!fabric_.mark_gone(gone.peer, gone.cause, gone.text)) return;
   options_.log->info("rank {} is gone: {}", gone.peer, gone.text);
   if (gone.cause == TUTTI_TP_GONE_LEFT) return;  // see look_after
-  const tutti_status_t code = gone.cause == TUTTI_TP_GONE_UNREACHABLE ? TUTTI_ERR_CONNECT : TUTTI_ERR_PEER_FAILED;
+  // One that cannot be reached may have ended in order before anybody here needed it: that is for those alone who wait for it.
+  // Had it failed, those who had a connection say so.
+  const bool unreachable = gone.cause == TUTTI_TP_GONE_UNREACHABLE && !is_known_to_have_failed(gone.peer);
   for (Group* group : std::vector<Group*>(groups_)) {
     const std::vector<uint32_t>& members = group->channels_.world_ranks();
     if (std::find(members.begin(), members.end(), gone.peer) == members.end()) continue;
-    fail(*group, error(code, "{} {}: {}", who(*group, gone.peer),
-                       code == TUTTI_ERR_CONNECT ? "cannot be reached" : "has failed", gone.text),
-         gone.peer);
+    if (unreachable && !waits_for(*group, gone.peer)) continue;
+    fail(*group, lost(*group, gone.peer), gone.peer);
   }
+}
+
+Status Engine::lost(const Group& group, uint32_t peer) const {
+  const PeerRoute& route = fabric_.route(peer);
+  if (route.state == PeerRoute::State::left)
+    return error(TUTTI_ERR_PEER_FAILED, "{} has left, and this call waits for it: {}", who(group, peer), route.gone_text);
+  if (route.state == PeerRoute::State::unreachable)
+    return error(TUTTI_ERR_CONNECT, "{} cannot be reached: {}", who(group, peer), route.gone_text);
+  return error(TUTTI_ERR_PEER_FAILED, "{} has failed: {}", who(group, peer), route.gone_text);
+}
+
+/// By what others said of it.
+bool Engine::is_known_to_have_failed(uint32_t peer) const {
+  return std::any_of(groups_.begin(), groups_.end(), [&](const Group* group) {
+    return group->failed_.load(std::memory_order_relaxed) && group->culprit_ == peer &&
+           group->failure_.code() == TUTTI_ERR_PEER_FAILED;
+  });
+}
+
+/// Something that names the peer, or has met its link.
+bool Engine::waits_for(const Group& group, uint32_t peer) const {
+  const std::vector<uint32_t> messages = group.messages_.waiting_for();
+  if (std::find(messages.begin(), messages.end(), peer) != messages.end() || group.messages_.culprit() == peer) return true;
+  if (!group.head_ || !group.head_->begun_) return false;
+  const std::vector<uint32_t> awaited = group.head_->waiting_for();
+  return std::find(awaited.begin(), awaited.end(), peer) != awaited.end() || group.head_->culprit() == peer;
 }
 
 Group* Engine::find(uint64_t id) const noexcept {
@@ -289,6 +317,9 @@ void Engine::handle_failed(Group& group, const PendingNotice& received) {
     fail(group,
          error(notice.code, "{} has failed, as {} reports ({})", who(group, notice.culprit), reporter, status_name(notice.code)),
          notice.culprit);
+  // Then it had not merely ended before we tried to reach it.
+  if (named && notice.code == TUTTI_ERR_PEER_FAILED && fabric_.route(notice.culprit).state == PeerRoute::State::unreachable)
+    handle_gone({notice.culprit, TUTTI_TP_GONE_FAILED, fabric_.route(notice.culprit).gone_text});
 }
 
 void Engine::answer_question(Group& group, const PendingNotice& received) {
@@ -335,8 +366,8 @@ bool Engine::look_after_groups() noexcept {
   return moved;
 }
 
-// Runs whenever a driver is about to sleep: costs next to nothing, and allocates nothing, unless something is amiss. True: something
-// moved.
+// Runs whenever a driver is about to sleep: costs next to nothing, and allocates nothing, unless something is amiss. True:
+// something moved.
 bool Engine::look_after(Group& group, uint64_t now_ns) {
   Deadline earliest = group.messages_.idle() ? Deadline() : group.messages_.earliest_deadline();
   for (const Operation* operation = group.head_; operation; operation = operation->next_)
@@ -381,7 +412,8 @@ std::string Engine::explain_wait(const Group& group, const std::vector<uint32_t>
   std::string ranks;
   for (const uint32_t peer : awaited) ranks += (ranks.empty() ? "" : ", ") + who(group, peer);
   if (group.messages_.waits_for_any()) ranks += ranks.empty() ? "a message of any rank" : ", and a message of any rank";
-  std::string text = fmt::format("{}: alive, but not in this call, or only slow; see `timeout`", ranks.empty() ? "its turn" : ranks);
+  std::string text =
+      fmt::format("{}: alive, but not in this call, or only slow; see `timeout`", ranks.empty() ? "its turn" : ranks);
   if (const uint32_t peer = group.messages_.held_back(); peer != UINT32_MAX)
     text += fmt::format(
         "; messages of {} that no receive takes are held back, since {} bytes of such have been set aside and no more than {} can"
@@ -394,24 +426,22 @@ std::string Engine::explain_wait(const Group& group, const std::vector<uint32_t>
 bool Engine::waits_in_vain(Group& group, const std::vector<uint32_t>& awaited) {
   // A peer that closed its endpoint delivered everything before.
   for (const uint32_t peer : awaited)
-    if (fabric_.route(peer).state == PeerRoute::State::left) {
-      fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has left, and this call waits for it: {}", who(group, peer),
-                        fabric_.route(peer).gone_text),
-           peer);
+    if (fabric_.is_silent(peer)) {
+      fail(group, lost(group, peer), peer);
       return true;
     }
   for (const Group::Departed& departed : group.departed_)
     if ((group.head_ && group.collectives_ended_ >= departed.collectives) ||
         group.messages_.waits_in_vain(departed.rank, departed.messages)) {
       const uint32_t peer = group.channels_.world_ranks()[departed.rank];
-      fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has destroyed the communicator, and this call waits for it",
-                        who(group, peer)),
+      fail(group, error(TUTTI_ERR_PEER_FAILED, "{} has destroyed the communicator, and this call waits for it", who(group, peer)),
            peer);
       return true;
     }
   if (group.messages_.waits_for_any() && all_have_left(group)) {
-    fail(group, error(TUTTI_ERR_PEER_FAILED,
-                      "all other ranks have left or destroyed the communicator, and this call waits for a message of any"),
+    fail(group,
+         error(TUTTI_ERR_PEER_FAILED,
+               "all other ranks have left or destroyed the communicator, and this call waits for a message of any"),
          group.channels_.world_ranks()[group.rank_ == 0 ? 1 : 0]);
     return true;
   }
@@ -421,7 +451,7 @@ bool Engine::waits_in_vain(Group& group, const std::vector<uint32_t>& awaited) {
 // All others, and nothing that they sent is still to come.
 bool Engine::all_have_left(const Group& group) const {
   for (uint32_t rank = 0; rank < group.size(); ++rank) {
-    if (rank == group.rank_ || fabric_.route(group.channels_.world_ranks()[rank]).state == PeerRoute::State::left) continue;
+    if (rank == group.rank_ || fabric_.is_silent(group.channels_.world_ranks()[rank])) continue;
     const auto departed = std::find_if(group.departed_.begin(), group.departed_.end(),
                                        [&](const Group::Departed& one) { return one.rank == rank; });
     if (departed == group.departed_.end() || !group.messages_.has_all(rank, departed->messages)) return false;

@@ -360,6 +360,72 @@ TEST_CASE("a receive or look of any source goes on while some are left, and fail
   CHECK(second.result().code() == TUTTI_ERR_PEER_FAILED);
 }
 
+TEST_CASE("a receive of any source goes on when a rank ended before it was reached; one that names it does not") {
+  const uint32_t caps = GENERATE(as<uint32_t>(), TUTTI_TP_CAP_SLOTS, TUTTI_TP_CAP_MESSAGES);
+  const bool named_first = GENERATE(false, true);
+  SimJob job(6, options(3, caps));
+  MessageOperation any;
+  MessageOperation named;
+  MessageOperation send;
+  uint8_t word = 0;
+  uint8_t other_word = 0;
+  const uint8_t one = 1;
+  SimComm comm(job, 1, {0, 1, 2});
+  comm.leave(2);
+  job.leave(2);
+  if (named_first) comm.recv(0, &other_word, 1, 2, 5, named);
+  comm.recv(0, &word, 1, kAnySource, 3, any);
+  job.drive([] { return false; }, 60 * kSecondNs);  // longer than it tries to connect
+  if (!named_first) {
+    CHECK_FALSE(any.done());
+    comm.send(1, &one, 1, 0, 3, send);
+    REQUIRE(job.drive([&] { return any.done(); }, kSecondNs));
+    CHECK(any.result().ok());
+    CHECK(word == 1);
+    comm.recv(0, &other_word, 1, 2, 5, named);
+  }
+  REQUIRE(job.drive([&] { return named.done(); }, 2 * kSecondNs));
+  CHECK(named.result().code() == TUTTI_ERR_CONNECT);
+  CHECK(named.result().message().find("rank 2") != std::string_view::npos);
+  CHECK(any.done());
+}
+
+TEST_CASE("a receive of any source ends when all others ended before they were reached") {
+  SimJob job(6, options(3, TUTTI_TP_CAP_MESSAGES));
+  MessageOperation receive;
+  uint8_t word = 0;
+  SimComm comm(job, 1, {0, 1, 2});
+  for (const uint32_t rank : {1u, 2u}) {
+    comm.leave(rank);
+    job.leave(rank);
+  }
+  comm.recv(0, &word, 1, kAnySource, kAnyTag, receive);
+  REQUIRE(job.drive([&] { return receive.done(); }, 60 * kSecondNs));
+  CHECK(receive.result().code() == TUTTI_ERR_PEER_FAILED);
+}
+
+TEST_CASE("a rank that died before it was reached is known by what its neighbours say, in all communicators") {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    INFO("seed " << seed);
+    SimJob job(seed, options(4, TUTTI_TP_CAP_MESSAGES));
+    MessageOperation hello[2];
+    MessageOperation receive;
+    uint8_t words[3] = {};
+    SimComm all(job, 1, {0, 1, 2, 3});
+    SimComm some(job, 2, {0, 2, 3});  // without the neighbour
+    all.send(2, &words[0], 1, 1, 1, hello[0]);
+    all.recv(1, &words[1], 1, 2, 1, hello[1]);
+    REQUIRE(job.drive([&] { return hello[0].done() && hello[1].done(); }));
+    job.crash(2);
+    uint64_t steps = job.world.random_u64() % 20;  // the news may come before the receive, or after
+    job.drive([&] { return steps-- == 0; });
+    some.recv(0, &words[2], 1, kAnySource, kAnyTag, receive);
+    REQUIRE(job.drive([&] { return receive.done(); }, 60 * kSecondNs));
+    CHECK((receive.result().code() == TUTTI_ERR_PEER_FAILED || receive.result().code() == TUTTI_ERR_CONNECT));
+    CHECK(receive.result().message().find("rank 2") != std::string_view::npos);
+  }
+}
+
 TEST_CASE("16 ranks send to one that is slow: no loss, and no memory beyond a message each") {
   const uint32_t caps = GENERATE(as<uint32_t>(), TUTTI_TP_CAP_SLOTS, TUTTI_TP_CAP_MESSAGES);
   constexpr uint32_t kSize = 17;

@@ -137,6 +137,9 @@ class Engine {
   bool look_after(Group& group, uint64_t now_ns);
   bool waits_in_vain(Group& group, const std::vector<uint32_t>& awaited);
   bool all_have_left(const Group& group) const;
+  bool waits_for(const Group& group, uint32_t peer) const;
+  bool is_known_to_have_failed(uint32_t peer) const;
+  Status lost(const Group& group, uint32_t peer) const;
   std::string explain_wait(const Group& group, const std::vector<uint32_t>& awaited) const;
   void end_outstanding(Group& group, const Status& why) noexcept;
   void handle_events() noexcept;

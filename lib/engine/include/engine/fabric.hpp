@@ -22,7 +22,8 @@ struct FabricTransport {
 
 /// How this rank reaches one peer.
 struct PeerRoute {
-  enum class State : uint8_t { alive, left, failed };
+  /// unreachable: there never was a connection, and will be none. A rank that ended before looks like this.
+  enum class State : uint8_t { alive, left, unreachable, failed };
   int transport = -1;  ///< index into the fabric's transports; -1: none
   Carrier carrier = Carrier::messages;
   uint64_t slot_bytes = UINT64_MAX;
@@ -54,8 +55,12 @@ class Fabric {
 
   /// peer_gone of a transport. Returns true when it is news.
   bool mark_gone(uint32_t peer, int cause, std::string text);
-  /// Whether any peer has closed its endpoint.
+  /// Whether any peer has closed its endpoint, or cannot be reached.
   bool some_left() const noexcept { return some_left_; }
+  /// Nothing comes of this peer any more, which is no failure by itself.
+  bool is_silent(uint32_t peer) const {
+    return routes_[peer].state == PeerRoute::State::left || routes_[peer].state == PeerRoute::State::unreachable;
+  }
 
   Result<ChannelHandle> open_channel(uint32_t peer, uint64_t id, int direction);
   static void close_channel(ChannelHandle& handle) noexcept;

@@ -39,7 +39,7 @@ class ChannelSet {
   const std::vector<uint32_t>& world_ranks() const noexcept { return world_ranks_; }
   uint64_t slot_bytes(uint32_t world_rank) const { return fabric_.route(world_rank).slot_bytes; }
   /// Whether that rank of the communicator has closed its endpoint in order.
-  bool has_left(uint32_t rank) const { return fabric_.route(world_ranks_[rank]).state == PeerRoute::State::left; }
+  bool is_silent(uint32_t rank) const { return fabric_.is_silent(world_ranks_[rank]); }
 
   /// Numbers above all lanes, for point-to-point.
   static constexpr uint16_t kPointToPoint = 0xffff;

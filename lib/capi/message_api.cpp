@@ -15,12 +15,6 @@ using namespace tutti;
 
 namespace {
 
-/// A message that waits for tutti_mrecv.
-struct Matched {
-  tutti_comm_t comm;
-  Arrived* message;  ///< the communicator's
-};
-
 Status check_buffer(const void* buffer, const char* name, uint64_t count, tutti_dtype_t dtype, uint64_t* bytes) {
   DType type{};
   TUTTI_TRY(check_type(count, dtype, &type, bytes));
@@ -67,19 +61,24 @@ Status tell_result(const MessageOperation& receive, Status status, tutti_message
   return status;
 }
 
-Result<Matched*> find_matched(const tutti_matched_t* matched, Result<Communicator*>* communicator) {
+tutti_comm_t communicator_of(const ClaimedMessage& claimed) {
+  return static_cast<tutti_comm_t>(const_cast<void*>(claimed.communicator));
+}
+
+Result<ClaimedMessage*> find_matched(const tutti_matched_t* matched, Result<Communicator*>* communicator) {
   if (!matched) return null_argument("matched");
-  auto* found = static_cast<Matched*>(handles().find(HandleKind::message, *matched));
+  auto* found = static_cast<ClaimedMessage*>(handles().find(HandleKind::message, *matched));
   if (!found)
     return error(TUTTI_ERR_HANDLE, "{} is not a live message handle: received already, released with its communicator, or NULL",
                  static_cast<const void*>(*matched));
-  *communicator = find_communicator(found->comm);
+  *communicator = find_communicator(communicator_of(*found));
   if (!*communicator) return communicator->status();
   return found;
 }
 
-void release(tutti_matched_t* matched) {
-  delete static_cast<Matched*>(handles().remove(HandleKind::message, *matched));
+void release(Communicator& communicator, tutti_matched_t* matched) {
+  auto* claimed = static_cast<ClaimedMessage*>(handles().remove(HandleKind::message, *matched));
+  communicator.claimed_messages().give_back(std::unique_ptr<ClaimedMessage>(claimed));
   *matched = nullptr;
 }
 
@@ -135,13 +134,21 @@ tutti_status_t look_for(const char* function, tutti_comm_t comm, int source, int
     TUTTI_TRY(check_origin(**communicator, source, tag));
     TUTTI_TRY(check_output(message));
     // What may fail comes first: a claimed message must not be lost.
-    std::unique_ptr<Matched> result(claim ? new Matched{comm, nullptr} : nullptr);
-    void* handle = claim ? handles().insert(HandleKind::message, result.get()) : nullptr;
+    std::unique_ptr<ClaimedMessage> result;
+    void* handle = nullptr;
+    if (claim) {
+      result = (*communicator)->claimed_messages().take();
+      result->communicator = comm;
+      handle = handles().insert(HandleKind::message, result.get());
+    }
     MessageOperation look;
     look.bind_look(origin(source), tag, how == Look::once, claim);
     const Status status = (*communicator)->run(look);
     if (!status.ok() || !look.found()) {
-      if (claim) handles().remove(HandleKind::message, handle);
+      if (claim) {
+        handles().remove(HandleKind::message, handle);
+        (*communicator)->claimed_messages().give_back(std::move(result));
+      }
       if (status.ok()) *found = 0;
       return status;
     }
@@ -158,23 +165,29 @@ tutti_status_t look_for(const char* function, tutti_comm_t comm, int source, int
 /// What is to be sent while the place where it lies is received into.
 class Copy {
  public:
-  Copy(const void* data, uint64_t bytes) {
-    if (bytes > near_.size()) far_.reset(new std::byte[bytes]);
+  Copy(ScratchPool& pool, const void* data, uint64_t bytes) : pool_(pool) {
+    if (bytes > near_.size()) far_ = pool.take(bytes);
     if (bytes > 0) std::memcpy(data_(), data, bytes);
   }
+  ~Copy() {
+    if (far_.data) pool_.give_back(std::move(far_));
+  }
+  Copy(const Copy&) = delete;
+  Copy& operator=(const Copy&) = delete;
   const void* data() { return data_(); }
 
  private:
-  std::byte* data_() { return far_ ? far_.get() : near_.data(); }
+  std::byte* data_() { return far_.data ? far_.data.get() : near_.data(); }
+  ScratchPool& pool_;
   std::array<std::byte, 1024> near_;
-  std::unique_ptr<std::byte[]> far_;
+  ScratchPool::Piece far_;
 };
 
 }  // namespace
 
 void tutti::release_messages(tutti_comm_t comm) {
-  const auto of_it = [comm](const void* object) { return static_cast<const Matched*>(object)->comm == comm; };
-  while (void* object = handles().remove_if(HandleKind::message, of_it)) delete static_cast<Matched*>(object);
+  const auto of_it = [comm](const void* object) { return static_cast<const ClaimedMessage*>(object)->communicator == comm; };
+  while (void* object = handles().remove_if(HandleKind::message, of_it)) delete static_cast<ClaimedMessage*>(object);
 }
 
 extern "C" tutti_status_t tutti_message_init(tutti_message_t* message) {
@@ -235,7 +248,7 @@ extern "C" tutti_status_t tutti_sendrecv(tutti_comm_t comm, const void* send, ui
     if (!in_place && overlap(data, send_bytes, recv, recv_bytes))
       return error(TUTTI_ERR_ARGUMENT, "send {} ({} bytes) and recv {} ({} bytes) overlap; pass the same pointer for in place",
                    data, send_bytes, static_cast<const void*>(recv), recv_bytes);
-    Copy copy(data, in_place ? send_bytes : 0);
+    Copy copy((*found)->scratch(), data, in_place ? send_bytes : 0);
     MessageOperation receive;
     MessageOperation sending;
     receive.bind_recv(recv, recv_bytes, origin(source), recv_tag);
@@ -315,14 +328,14 @@ extern "C" tutti_status_t tutti_mrecv(tutti_matched_t* matched, void* buffer, ui
                                       tutti_message_t* message) {
   return entry("tutti_mrecv", [&]() -> Status {
     Result<Communicator*> communicator(nullptr);
-    Result<Matched*> found = find_matched(matched, &communicator);
+    Result<ClaimedMessage*> found = find_matched(matched, &communicator);
     if (!found) return found.status();
     uint64_t bytes = 0;
     TUTTI_TRY(check_buffer(buffer, "buffer", count, dtype, &bytes));
     TUTTI_TRY(check_output(message));
     MessageOperation receive;
     receive.bind_recv(buffer, bytes, *(*found)->message);
-    release(matched);
+    release(**communicator, matched);
     return tell_result(receive, (*communicator)->run(receive), message);
   });
 }
@@ -331,14 +344,14 @@ extern "C" tutti_status_t tutti_imrecv(tutti_matched_t* matched, void* buffer, u
                                        tutti_request_t* request) {
   return entry("tutti_imrecv", [&]() -> Status {
     Result<Communicator*> communicator(nullptr);
-    Result<Matched*> found = find_matched(matched, &communicator);
+    Result<ClaimedMessage*> found = find_matched(matched, &communicator);
     if (!found) return found.status();
     if (!request) return null_argument("request");
     uint64_t bytes = 0;
     TUTTI_TRY(check_buffer(buffer, "buffer", count, dtype, &bytes));
     const auto bind = [&](MessageOperation& receive) { receive.bind_recv(buffer, bytes, *(*found)->message); };
     TUTTI_TRY(start(**communicator, (*communicator)->prepare_message(bind), request));
-    release(matched);
+    release(**communicator, matched);
     return Status();
   });
 }

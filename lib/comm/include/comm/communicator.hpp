@@ -12,6 +12,7 @@
 #include "base/types.hpp"
 #include "comm/context.hpp"
 #include "comm/plan_cache.hpp"
+#include "comm/pools.hpp"
 #include "comm/request.hpp"
 #include "engine/group.hpp"
 #include "schedule/program.hpp"
@@ -57,6 +58,10 @@ class Communicator {
   Status set_algorithm(Collective collective, std::string_view text);
   void abort() { context_->engine().abort(group_); }
 
+  /// What calls of messages need for a while. Any thread.
+  ScratchPool& scratch() noexcept { return scratch_; }
+  ItemPool<ClaimedMessage>& claimed_messages() noexcept { return claimed_messages_; }
+
   /// check=full.
   bool checks() const noexcept { return checks_; }
 
@@ -96,6 +101,8 @@ class Communicator {
   CollectiveCall call_;       // the one blocking collective
   CheckedCall checked_call_;  // which is this one then
   uint64_t split_count_ = 0;
+  ScratchPool scratch_;
+  ItemPool<ClaimedMessage> claimed_messages_;
 };
 
 template <class Bind>

@@ -29,8 +29,11 @@ std::string log_file(const Config& config, uint32_t rank) {
 
 LogLevel log_level(const Config& config) {
   const std::string& word = config.choice(Setting::log_level);
-  for (const auto& [name, level] : {std::pair{"error", LogLevel::error}, {"warn", LogLevel::warn}, {"info", LogLevel::info},
-                                    {"debug", LogLevel::debug}, {"trace", LogLevel::trace}})
+  for (const auto& [name, level] : {std::pair{"error", LogLevel::error},
+                                    {"warn", LogLevel::warn},
+                                    {"info", LogLevel::info},
+                                    {"debug", LogLevel::debug},
+                                    {"trace", LogLevel::trace}})
     if (word == name) return level;
   return LogLevel::warn;
 }
@@ -135,8 +138,7 @@ Status Context::open_transports() {
     }
     transports_.push_back(std::move(transport));
   }
-  if (transports_.empty())
-    return error(TUTTI_ERR_CONNECT, "no transport starts here: {}", trouble_);
+  if (transports_.empty()) return error(TUTTI_ERR_CONNECT, "no transport starts here: {}", trouble_);
   return Status();
 }
 
@@ -237,8 +239,8 @@ Status Context::choose_routes(const std::vector<std::string>& cards) {
       route.carrier = link.caps & TUTTI_TP_CAP_SLOTS ? Carrier::slots : Carrier::messages;
       route.slot_bytes = link.caps & TUTTI_TP_CAP_SLOTS ? link.slot_bytes : UINT64_MAX;
     }
-    if (route.transport < 0) unreachable += fmt::format("{}{} (on {})", unreachable.empty() ? "" : ", ", r,
-                                                  topology_.found.place(r).host_name);
+    if (route.transport < 0)
+      unreachable += fmt::format("{}{} (on {})", unreachable.empty() ? "" : ", ", r, topology_.found.place(r).host_name);
     fabric_->set_route(r, std::move(route));
   }
   note_links(starts);
@@ -302,11 +304,11 @@ const std::shared_ptr<void>& Context::attachment(const std::function<std::shared
 // ---- counters -----------------------------------------------------------------------------------------------------------
 
 namespace {
-constexpr const char* kEngineCounters[] = {"engine.operations", "engine.sleeps", "engine.failures"};
+constexpr const char* kOwnCounters[] = {"engine.operations", "engine.sleeps", "engine.failures", "requests.kept_bytes"};
 }
 
 void Context::collect_counter_names() {
-  for (const char* name : kEngineCounters) counter_names_.emplace_back(name);
+  for (const char* name : kOwnCounters) counter_names_.emplace_back(name);
   peer_counts_.resize(transports_.size());
   for (const auto& transport : transports_) {
     counter_names_.push_back(fmt::format("{}.node_peers", transport->name()));
@@ -315,24 +317,25 @@ void Context::collect_counter_names() {
   for (const auto& transport : transports_) {
     const char* name = nullptr;
     uint64_t value = 0;
-    for (uint32_t i = 0; transport->table()->counter && transport->table()->counter(transport->endpoint(), i, &name, &value) == TUTTI_OK; ++i)
+    for (uint32_t i = 0;
+         transport->table()->counter && transport->table()->counter(transport->endpoint(), i, &name, &value) == TUTTI_OK; ++i)
       counter_names_.push_back(fmt::format("{}.{}", transport->name(), name));
   }
 }
 
 const char* Context::counter(size_t index, uint64_t* value) {
   if (index >= counter_names_.size()) return nullptr;
-  if (index < std::size(kEngineCounters)) {
+  if (index < std::size(kOwnCounters)) {
     const EngineCounters counters = engine_->counters();
-    const uint64_t values[] = {counters.operations, counters.sleeps, counters.failures};
+    const uint64_t values[] = {counters.operations, counters.sleeps, counters.failures, requests_.kept_bytes()};
     *value = values[index];
     return counter_names_[index].c_str();
   }
-  index -= std::size(kEngineCounters);
+  index -= std::size(kOwnCounters);
   if (index < 2 * peer_counts_.size()) {
     const PeerCount& peers = peer_counts_[index / 2];
     *value = index % 2 == 0 ? peers.within_node : peers.between_nodes;
-    return counter_names_[index + std::size(kEngineCounters)].c_str();
+    return counter_names_[index + std::size(kOwnCounters)].c_str();
   }
   index -= 2 * peer_counts_.size();
   engine_->exclusively([&] {
@@ -340,11 +343,12 @@ const char* Context::counter(size_t index, uint64_t* value) {
     for (const auto& transport : transports_) {
       const char* name = nullptr;
       uint64_t one = 0;
-      for (uint32_t i = 0; transport->table()->counter && transport->table()->counter(transport->endpoint(), i, &name, &one) == TUTTI_OK; ++i)
+      for (uint32_t i = 0;
+           transport->table()->counter && transport->table()->counter(transport->endpoint(), i, &name, &one) == TUTTI_OK; ++i)
         if (left-- == 0) *value = one;
     }
   });
-  return counter_names_[index + std::size(kEngineCounters) + 2 * peer_counts_.size()].c_str();
+  return counter_names_[index + std::size(kOwnCounters) + 2 * peer_counts_.size()].c_str();
 }
 
 }  // namespace tutti

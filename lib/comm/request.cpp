@@ -124,6 +124,7 @@ Request* RequestPool::take(std::shared_ptr<Context> context) {
   }
   Request* request = free_.back();
   free_.pop_back();
+  kept_bytes_ -= request->kept_bytes();
   request->is_message = request->is_checked = request->is_persistent = request->is_active = false;
   request->context = std::move(context);
   return request;
@@ -131,6 +132,11 @@ Request* RequestPool::take(std::shared_ptr<Context> context) {
 
 void RequestPool::give_back(Request* request) noexcept {
   const std::lock_guard<std::mutex> hold(mutex_);
+  if (kept_bytes_ + request->kept_bytes() > kMostKeptBytes) {
+    request->collective.staging().free_memory();
+    request->checked.staging().free_memory();
+  }
+  kept_bytes_ += request->kept_bytes();
   free_.push_back(request);
 }
 

@@ -266,3 +266,36 @@ TEST_CASE("deterministic mode gives the same bits whatever carries, cuts or plac
   }
   for (const auto& kind : hashes) CHECK(std::vector<uint64_t>(kind.size(), kind[0]) == kind);
 }
+
+TEST_CASE("requests keep some of the memory that they staged data in for the next ones, and give back the rest") {
+  const std::string complaints = run_ranks(1, {}, [](tutti_comm_t comm, int, Complaints& c) {
+    const auto kept_bytes = [&] {
+      tutti_context_t context = nullptr;
+      c.expect_status(tutti_comm_get_context(comm, &context), TUTTI_OK, "context");
+      const char* name = nullptr;
+      uint64_t value = 0;
+      for (size_t i = 0; tutti_context_get_counter(context, i, &name, &value) == TUTTI_OK; ++i)
+        if (std::string(name) == "requests.kept_bytes") return value;
+      c.expect(false, "no such counter");
+      return uint64_t{0};
+    };
+    constexpr size_t kRequests = 10;
+    constexpr size_t kCount = 1 << 19;  // 2 MiB
+    tutti_op_t op = TUTTI_SUM;
+    c.expect_status(tutti_op_create_scaled_sum(2, &op), TUTTI_OK, "op");
+    std::vector<float> in(kCount, 3);
+    std::vector<std::vector<float>> out(kRequests, std::vector<float>(kCount));
+    for (int round = 0; round < 3; ++round) {
+      std::vector<tutti_request_t> requests(kRequests);
+      for (size_t i = 0; i < kRequests; ++i)
+        c.expect_status(tutti_iallreduce(comm, in.data(), out[i].data(), kCount, TUTTI_FLOAT32, op, &requests[i]), TUTTI_OK, "call");
+      c.expect_status(tutti_wait_all(kRequests, requests.data(), nullptr), TUTTI_OK, "wait_all");
+      for (const auto& result : out) c.expect(result[kCount - 1] == 6, "result");
+      const uint64_t kept = kept_bytes();
+      c.expect(kept >= kCount * sizeof(float), "some is kept: " + std::to_string(kept));
+      c.expect(kept <= 16 << 20, "not all: " + std::to_string(kept));
+    }
+    c.expect_status(tutti_op_destroy(op), TUTTI_OK, "destroy");
+  });
+  CHECK(complaints == "");
+}

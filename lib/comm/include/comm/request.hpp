@@ -33,6 +33,7 @@ class CollectiveCall : public CollectiveOperation {
   /// For a call object of one communicator alone: what the last call found serves the next one of its kind.
   void remember_last() noexcept { remembers_ = true; }
   void forget_last() noexcept { last_plan_.reset(); }
+  Staging& staging() noexcept { return staging_; }
   /// Every later run is the same call: what can be found once is kept.
   void keep_plan(bool keeps) noexcept {
     keeps_plan_ = keeps;
@@ -131,6 +132,7 @@ class Request {
   Operation& operation() noexcept;
   const CollectiveArguments& arguments() noexcept { return call().arguments_; }
   CollectiveCall& call() noexcept { return is_checked ? checked : collective; }
+  uint64_t kept_bytes() noexcept { return collective.staging().kept_bytes() + checked.staging().kept_bytes(); }
   /// Back into the pool. May end the context, if the caller holds no communicator of it.
   void release() noexcept;
 
@@ -152,11 +154,19 @@ class Request {
 /// Requests are made once and used again, so that a steady state allocates nothing.
 class RequestPool {
  public:
+  /// Memory for staging that those not in use keep, all together. A request that would go beyond gives up its own.
+  static constexpr uint64_t kMostKeptBytes = 16 << 20;
+
   Request* take(std::shared_ptr<Context> context);
   void give_back(Request* request) noexcept;
+  uint64_t kept_bytes() noexcept {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    return kept_bytes_;
+  }
 
  private:
   std::mutex mutex_;
+  uint64_t kept_bytes_ = 0;
   std::vector<std::unique_ptr<Request>> all_;
   std::vector<Request*> free_;
 };

@@ -38,6 +38,12 @@ class Staging {
   bool active() const noexcept { return active_; }
   /// What before() prepared is not wanted any more: its call has failed.
   void drop() noexcept { active_ = false; }
+  /// Memory kept for the next call, while none runs; and without it.
+  uint64_t kept_bytes() const noexcept { return input_.capacity() + output_.capacity(); }
+  void free_memory() noexcept {
+    input_ = std::vector<std::byte>();
+    output_ = std::vector<std::byte>();
+  }
 
  private:
   /// A caller's buffer: blocks of bytes, in memory at `places`.

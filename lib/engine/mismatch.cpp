@@ -35,7 +35,8 @@ NoticeCall Engine::own_call(const Group& group) const {
   return call_of(fabric_.rank(), group.calls_.find(group.collectives_ended_ + 1));
 }
 
-// True: the group has failed, or the peer was asked; its answer, or that there is none, ends the group. Until then its collectives stand still.
+// True: the group has failed, or the peer was asked; its answer, or that there is none, ends the group. Until then its
+// collectives stand still.
 bool Engine::inquire(Group& group, Operation& operation) {
   if (const NoticeCall* calls = operation.disputed()) {
     conclude(group, calls[0], calls[1]);
@@ -83,6 +84,8 @@ void Engine::compare_calls(Group& group, const PendingNotice& received) {
   theirs.rank = received.peer;
   const CallRecord* ours = group.calls_.find(theirs.sequence);
   if (!ours || agree(ours->call, theirs.call)) return;
+  // The parts of a group have one number, and a rank may be some of them ahead: their marks tell what does not go together.
+  if ((ours->call.flags & theirs.call.flags & CallSignature::kGrouped) != 0) return;
   conclude(group, call_of(fabric_.rank(), ours), theirs);
 }
 
@@ -114,7 +117,7 @@ Status Engine::mismatch(const Group& group, const NoticeCall (&calls)[2]) const 
   };
   const bool known = first.sequence != 0 && second.sequence != 0;
   const bool counts = known && first.mark == second.mark;
-  const std::string what = counts ? "one collective with different counts for each other"
+  const std::string what = counts  ? "one collective with different counts for each other"
                            : known ? difference(first.call, second.call)
                                    : "different collectives, or one with different arguments";
   return error(TUTTI_ERR_MISMATCH, "ranks called {}: {}; {}", what, said(first), said(second));

@@ -71,13 +71,14 @@ TEST_CASE("a receive that is cancelled at any moment gets its message, or ends w
   int matched_before_it_was_done = 0;
   for (int moment = 0;; ++moment) {
     INFO("after " << moment << " steps");
-    SimJob job(3, options(2, caps));
-    SimComm comm(job, 1, {0, 1});
+    // What the communicator ends outlives it.
     std::vector<uint8_t> first = untouched;
     std::vector<uint8_t> second = untouched;
     MessageOperation send;
     MessageOperation receive;
     MessageOperation next;
+    SimJob job(3, options(2, caps));
+    SimComm comm(job, 1, {0, 1});
     comm.recv(1, first.data(), length, kAnySource, 5, receive);
     comm.send(0, sent.data(), length, 1, 5, send);
     int steps = moment;

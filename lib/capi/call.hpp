@@ -51,6 +51,16 @@ Result<Request*> find_request(tutti_request_t handle);
 Result<Context*> find_context(tutti_context_t handle);
 Result<GroupObject*> find_group(tutti_group_t handle);
 
+/// The usual case of find_communicator and find_request, in few instructions; nullptr: they say what is wrong.
+inline Communicator* live_communicator(const void* handle) noexcept {
+  auto* communicator = static_cast<Communicator*>(handles().find(HandleKind::communicator, handle));
+  return communicator && !communicator->context()->in_forked_child() ? communicator : nullptr;
+}
+inline Request* live_request(const void* handle) noexcept {
+  auto* request = static_cast<Request*>(handles().find(HandleKind::request, handle));
+  return request && !request->context->in_forked_child() ? request : nullptr;
+}
+
 Status null_argument(const char* name);
 
 /// Gives a call its handle.

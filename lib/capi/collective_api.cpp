@@ -12,11 +12,11 @@ namespace {
 template <class Check>
 tutti_status_t run_collective(const char* function, tutti_comm_t comm, Check&& check) noexcept {
   return entry(function, [&]() -> Status {
-    Result<Communicator*> found = find_communicator(comm);
-    if (!found) return found.status();
+    Communicator* communicator = live_communicator(comm);
+    if (!communicator) return find_communicator(comm).status();
     CollectiveArguments arguments;
-    TUTTI_TRY(check(**found, &arguments));
-    return (*found)->run(arguments);
+    TUTTI_TRY(check(*communicator, &arguments));
+    return communicator->run(arguments);
   });
 }
 

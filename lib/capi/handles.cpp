@@ -7,30 +7,16 @@
 namespace tutti {
 namespace {
 
-static_assert(sizeof(void*) == 8, "a handle holds 32 bits of kind and generation and 32 bits of index");
-
 constexpr uint32_t kGenerationMask = 0x0fffffff;
 constexpr uint32_t kShortIndexBits = 20;
 constexpr uint32_t kShortGenerationMask = 0x3ff;
 
-uint32_t tag_of(const void* handle) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle) >> 32); }
-size_t index_of(const void* handle) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle)); }
-
 }  // namespace
 
-HandleTable& handles() noexcept {
-  static HandleTable table;
-  return table;
-}
+HandleTable HandleTable::all;
 
 HandleTable::~HandleTable() {
   for (std::atomic<Chunk*>& chunk : chunks_) delete chunk.exchange(nullptr);
-}
-
-const HandleTable::Slot* HandleTable::slot(size_t index) const noexcept {
-  if (index / kChunkSlots >= kMostChunks) return nullptr;
-  const Chunk* chunk = chunks_[index / kChunkSlots].load(std::memory_order_acquire);
-  return chunk ? &(*chunk)[index % kChunkSlots] : nullptr;
 }
 
 void* HandleTable::insert(HandleKind kind, void* object) {
@@ -53,14 +39,6 @@ void* HandleTable::insert(HandleKind kind, void* object) {
   return reinterpret_cast<void*>((uintptr_t{tag} << 32) | index);
 }
 
-void* HandleTable::find(HandleKind kind, const void* handle) const noexcept {
-  const uint32_t tag = tag_of(handle);
-  if (tag >> 28 != static_cast<uint32_t>(kind)) return nullptr;
-  const Slot* found = slot(index_of(handle));
-  if (!found || found->tag.load(std::memory_order_acquire) != tag) return nullptr;
-  return found->object.load(std::memory_order_relaxed);
-}
-
 void* HandleTable::remove(HandleKind kind, const void* handle) noexcept {
   const std::lock_guard<std::mutex> hold(mutex_);
   return remove_locked(kind, handle);
@@ -69,7 +47,8 @@ void* HandleTable::remove(HandleKind kind, const void* handle) noexcept {
 std::optional<int32_t> HandleTable::short_form(const void* handle) noexcept {
   if (index_of(handle) >> kShortIndexBits != 0) return std::nullopt;
   const uint32_t generation = tag_of(handle) & kShortGenerationMask;
-  return static_cast<int32_t>(uint32_t{kFirstShortForm} | generation << kShortIndexBits | static_cast<uint32_t>(index_of(handle)));
+  return static_cast<int32_t>(uint32_t{kFirstShortForm} | generation << kShortIndexBits |
+                              static_cast<uint32_t>(index_of(handle)));
 }
 
 const void* HandleTable::long_form(HandleKind kind, int32_t short_form) const noexcept {

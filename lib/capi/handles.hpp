@@ -16,10 +16,12 @@ namespace tutti {
 
 enum class HandleKind : uint8_t { config = 1, communicator, request, context, unique_id, message, type, op, group };
 
-/// Handles are (kind, generation, index), never addresses: one that was destroyed, or is of another kind, is recognised. One of the
-/// three globals of the library. Looking up takes no lock.
+/// Handles are (kind, generation, index), never addresses: one that was destroyed, or is of another kind, is recognised. One of
+/// the three globals of the library. Looking up takes no lock.
 class HandleTable {
  public:
+  static HandleTable all;
+
   HandleTable() = default;
   ~HandleTable();
   HandleTable(const HandleTable&) = delete;
@@ -28,7 +30,13 @@ class HandleTable {
   /// Throws std::bad_alloc.
   void* insert(HandleKind kind, void* object);
   /// nullptr: no such handle.
-  void* find(HandleKind kind, const void* handle) const noexcept;
+  void* find(HandleKind kind, const void* handle) const noexcept {
+    const uint32_t tag = tag_of(handle);
+    if (tag >> 28 != static_cast<uint32_t>(kind)) return nullptr;
+    const Slot* found = slot(index_of(handle));
+    if (!found || found->tag.load(std::memory_order_acquire) != tag) return nullptr;
+    return found->object.load(std::memory_order_relaxed);
+  }
   /// The object, which is the caller's again; nullptr: no such handle.
   void* remove(HandleKind kind, const void* handle) noexcept;
 
@@ -51,7 +59,14 @@ class HandleTable {
   static constexpr size_t kMostChunks = 8192;
   using Chunk = std::array<Slot, kChunkSlots>;
 
-  const Slot* slot(size_t index) const noexcept;
+  static_assert(sizeof(void*) == 8, "a handle holds 32 bits of kind and generation and 32 bits of index");
+  static uint32_t tag_of(const void* handle) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle) >> 32); }
+  static size_t index_of(const void* handle) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle)); }
+  const Slot* slot(size_t index) const noexcept {
+    if (index / kChunkSlots >= kMostChunks) return nullptr;
+    const Chunk* chunk = chunks_[index / kChunkSlots].load(std::memory_order_acquire);
+    return chunk ? &(*chunk)[index % kChunkSlots] : nullptr;
+  }
   void* remove_locked(HandleKind kind, const void* handle) noexcept;
 
   std::mutex mutex_;
@@ -60,6 +75,6 @@ class HandleTable {
   std::vector<uint32_t> free_;
 };
 
-HandleTable& handles() noexcept;
+inline HandleTable& handles() noexcept { return HandleTable::all; }
 
 }  // namespace tutti

@@ -7,8 +7,8 @@ using namespace tutti;
 namespace {
 
 /// Of a completed request: its result. The handle is gone afterwards, unless the request is persistent.
-Status release(tutti_request_t* handle, Request& request) {
-  Status result = request.operation().result();
+Status release(tutti_request_t* handle, Request& request, const Operation& operation) {
+  Status result = operation.result();
   if (request.is_persistent) {
     request.is_active = false;
     return result;
@@ -22,11 +22,12 @@ Status release(tutti_request_t* handle, Request& request) {
 bool runs(const Request& request) { return !request.is_persistent || request.is_active; }
 
 Status wait_one(tutti_request_t* handle) {
-  Result<Request*> found = find_request(*handle);
-  if (!found) return found.status();
-  if (!runs(**found)) return Status();
-  (*found)->context->engine().wait((*found)->operation());
-  return release(handle, **found);
+  Request* request = live_request(*handle);
+  if (!request) return find_request(*handle).status();
+  if (!runs(*request)) return Status();
+  Operation& operation = request->operation();
+  if (!operation.done()) request->context->engine().wait(operation);
+  return release(handle, *request, operation);
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ extern "C" tutti_status_t tutti_test(tutti_request_t* request, int* done) {
     }
     if (!(*found)->operation().done()) (*found)->context->engine().poke();
     *done = (*found)->operation().done() ? 1 : 0;
-    return *done ? release(request, **found) : Status();
+    return *done ? release(request, **found, (*found)->operation()) : Status();
   });
 }
 
@@ -82,16 +83,16 @@ extern "C" tutti_status_t tutti_request_free(tutti_request_t* request) {
 namespace {
 
 Status start_one(tutti_request_t handle) {
-  const Result<Request*> found = find_request(handle);
-  if (!found) return found.status();
-  Request& request = **found;
+  Request* found = live_request(handle);
+  if (!found) return find_request(handle).status();
+  Request& request = *found;
   if (!request.is_persistent) {
     return error(TUTTI_ERR_ARGUMENT, "the request runs since it was made; tutti_start is for those of tutti_..._init");
   }
   if (request.is_active) return error(TUTTI_ERR_ARGUMENT, "the request is running; wait for it before it is started again");
-  Result<Communicator*> communicator = find_communicator(static_cast<tutti_comm_t>(const_cast<void*>(request.communicator)));
-  if (!communicator) return communicator.status();
-  TUTTI_TRY((*communicator)->start_again(request));
+  Communicator* communicator = live_communicator(request.communicator);
+  if (!communicator) return find_communicator(static_cast<tutti_comm_t>(const_cast<void*>(request.communicator))).status();
+  TUTTI_TRY(communicator->start_again(request));
   request.is_active = true;
   return Status();
 }

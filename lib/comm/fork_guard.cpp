@@ -25,6 +25,4 @@ ForkGuard::~ForkGuard() {
   if (page_) ::munmap(const_cast<uint64_t*>(page_), kPageBytes);
 }
 
-bool ForkGuard::in_child() const noexcept { return page_ ? *page_ == 0 : ::getpid() != owner_; }
-
 }  // namespace tutti

@@ -49,7 +49,7 @@ void drop_plain_places(Bindings& bindings) {
 }  // namespace
 
 Status CollectiveCall::begin(CallRecord& record) {
-  if (kept_) return CollectiveOperation::begin(record);
+  if (kept_) return begin_again(record);
   if (repeats_last()) {
     rebind(arguments_.input, arguments_.output, arguments_.count);
     return CollectiveOperation::begin(record);
@@ -101,10 +101,7 @@ void MessageCall::recycle() noexcept {
   if (owner_) owner_->release();
 }
 
-Operation& Request::operation() noexcept {
-  if (is_message) return message;
-  return group ? static_cast<Operation&>(*group) : call();
-}
+Operation& Request::group_operation() noexcept { return *group; }
 
 void Request::release() noexcept {
   // The context may end with this reference, and the pool with it: nothing is touched afterwards.

@@ -517,7 +517,10 @@ void Engine::activate(Group& group) noexcept {
 void Engine::deactivate(Group& group) noexcept {
   if (!group.active_) return;
   group.active_ = false;
-  active_.erase(std::find(active_.begin(), active_.end(), &group));
+  if (active_.back() == &group)
+    active_.pop_back();
+  else
+    active_.erase(std::find(active_.begin(), active_.end(), &group));
 }
 
 Deadline Engine::earliest_deadline() const {

@@ -5,30 +5,62 @@
 #include <algorithm>
 
 namespace tutti {
+namespace {
+
+/// Its lengths are in no arrays, which may change between two calls.
+bool is_plain(const Bindings& x) noexcept {
+  return x.lengths.counts.empty() && x.lengths.received_counts.empty() && x.input_places.empty() && x.output_places.empty();
+}
+
+}  // namespace
 
 Status Execution::start(Plan& plan, const Bindings& bindings) {
+  const bool repeats = plan_ == &plan && plan.bound_by_ == this && is_plain(bindings) &&
+                       bindings.lengths.count == bindings_.lengths.count && bindings.element_bytes == bindings_.element_bytes;
   plan_ = &plan;
   bindings_ = bindings;
-  status_ = Status();
-  culprit_ = UINT32_MAX;
-  outstanding_ = 0;
-  const Program& program = plan.program_;
-  plan.bind(bindings);
+  if (!repeats) bind();
   // Buffers are written through output and scratch only; a program never names input as a destination (the verifier proves it).
   buffers_[0] = from_origin(BufferId::input, const_cast<void*>(bindings.input));
   buffers_[1] = from_origin(BufferId::output, bindings.output);
+  rewind();
+  return Status();
+}
+
+Status Execution::start_again(uint32_t mark) {
+  bindings_.mark = mark;
+  if (plan_->bound_by_ != this) return start(*plan_, Bindings(bindings_));
+  rewind();
+  return Status();
+}
+
+void Execution::rewind() {
+  if (!status_.ok()) status_ = Status();
+  culprit_ = UINT32_MAX;
+  outstanding_ = 0;
+  lanes_ = first_lanes_;
+  lanes_left_ = first_lanes_left_;
+}
+
+/// Everything that only the lengths of the call decide.
+void Execution::bind() {
+  Plan& plan = *plan_;
+  plan.bound_by_ = nullptr;  // if there is no memory for the rest
+  plan.bind(bindings_);
   for (size_t n = 0; plan.has_scratch_ && n < plan.scratch_.size(); ++n) {
     const size_t buffer = static_cast<size_t>(BufferId::scratch) + n;
     buffers_[buffer] = from_origin(static_cast<BufferId>(buffer), plan.scratch_[n].data());
   }
-  lanes_.resize(program.lanes.size());
-  lanes_left_ = 0;
-  for (size_t l = 0; l < lanes_.size(); ++l) {
-    lanes_[l] = LaneState{plan.iterations(program.lanes[l], 0, bindings.element_bytes)};
-    lanes_[l].done = lanes_[l].iterations == 0 && !enter_next_loop(program.lanes[l], lanes_[l]);
-    lanes_left_ += !lanes_[l].done;
+  const std::vector<ProgramLane>& lanes = plan.program_.lanes;
+  first_lanes_.resize(lanes.size());
+  first_lanes_left_ = 0;
+  for (size_t l = 0; l < lanes.size(); ++l) {
+    LaneState& state = first_lanes_[l];
+    state = LaneState{plan.iterations(lanes[l], 0, bindings_.element_bytes)};
+    state.done = state.iterations == 0 && !enter_next_loop(lanes[l], state);
+    first_lanes_left_ += !state.done;
   }
-  return Status();
+  if (is_plain(bindings_)) plan.bound_by_ = this;
 }
 
 /// Where element 0 of the vector would lie, given where the buffer's first one does. A number, since it may be no object's
@@ -103,13 +135,13 @@ bool Execution::advance_loop(const ProgramLane& lane, LaneState& state, bool& mo
   return true;
 }
 
-uint64_t Execution::chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
+inline uint64_t Execution::chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
   const uint64_t length = plan_->bound(operand.division, operand.last) - plan_->bound(operand.division, operand.first);
   const uint64_t from = chunk * segment;
   return from >= length ? 0 : std::min(segment, length - from);
 }
 
-std::byte* Execution::local(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
+inline std::byte* Execution::local(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
   if (operand.division == ProgramOperand::kNoData) return nullptr;
   uint64_t first = plan_->bound(operand.division, operand.first);
   if (plan_->placed_ && operand.buffer <= BufferId::output) {
@@ -120,7 +152,7 @@ std::byte* Execution::local(const ProgramOperand& operand, uint64_t segment, uin
                                       (first + chunk * segment) * bindings_.element_bytes);
 }
 
-std::byte* Execution::memory(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
+inline std::byte* Execution::memory(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
   if (operand.kind == ProgramOperand::Kind::local) return local(operand, segment, chunk);
   const Stage& stage = plan_->program_.stages[operand.index];
   return plan_->stages_[operand.index].get() + (chunk & (stage.depth - 1u)) * plan_->stage_segment_bytes_[operand.index];

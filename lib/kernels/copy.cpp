@@ -43,11 +43,14 @@ void copy_bytes(void* const* destinations, uint32_t destination_count, const voi
 #else
   (void)streamed_bytes;  // the C library knows its machine
 #endif
+  if (destination_count == 1) {
+    if (destinations[0] != source) std::memcpy(destinations[0], source, static_cast<size_t>(bytes));
+    return;
+  }
   // With several destinations the source is read from memory once, in blocks that stay in the first-level cache.
   constexpr uint64_t kBlockBytes = 16384;
-  const uint64_t block = destination_count > 1 ? kBlockBytes : bytes;
-  for (uint64_t offset = 0; offset < bytes; offset += block) {
-    const auto length = static_cast<size_t>(std::min(block, bytes - offset));
+  for (uint64_t offset = 0; offset < bytes; offset += kBlockBytes) {
+    const auto length = static_cast<size_t>(std::min(kBlockBytes, bytes - offset));
     const auto* from = static_cast<const std::byte*>(source) + offset;
     for (uint32_t j = 0; j < destination_count; ++j) {
       auto* to = static_cast<std::byte*>(destinations[j]) + offset;

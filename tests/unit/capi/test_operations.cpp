@@ -6,6 +6,8 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <numeric>
+#include <random>
 #include <vector>
 
 #include "job.hpp"
@@ -177,6 +179,65 @@ TEST_CASE("4096 calls in flight are waited for in any order") {
     c.expect(values == std::vector<int32_t>(kCalls, 3), "sums");
   });
   CHECK(complaints == "");
+}
+
+TEST_CASE("4096 calls in flight, shuffled, are waited for all at once") {
+  const std::string complaints = run_ranks(2, {}, [&](tutti_comm_t comm, int rank, Complaints& c) {
+    constexpr size_t kCalls = 4096;
+    std::vector<int32_t> values(kCalls, rank + 1);
+    std::vector<tutti_request_t> requests(kCalls);
+    for (size_t n = 0; n < kCalls; ++n) {
+      c.expect_status(tutti_iallreduce(comm, TUTTI_IN_PLACE, &values[n], 1, TUTTI_INT32, TUTTI_SUM, &requests[n]), TUTTI_OK,
+                      "start");
+    }
+    std::shuffle(requests.begin(), requests.end(), std::mt19937(static_cast<uint32_t>(rank)));
+    c.expect_status(tutti_wait_all(kCalls, requests.data(), nullptr), TUTTI_OK, "wait_all");
+    c.expect(requests == std::vector<tutti_request_t>(kCalls), "no request is left");
+    c.expect(values == std::vector<int32_t>(kCalls, 3), "sums");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("calls of one plan with other lengths, persistent and blocking, by turns") {
+  for (const char* algorithm : {"ring", "halving", "recursive_doubling"}) {
+    const std::string complaints = run_ranks(3, {{"allreduce", algorithm}}, [&](tutti_comm_t comm, int rank, Complaints& c) {
+      const std::vector<size_t> lengths{5, 300, 1, 7};
+      std::vector<std::vector<int32_t>> in(lengths.size());
+      std::vector<std::vector<int32_t>> out(lengths.size());
+      std::vector<tutti_request_t> requests(lengths.size());
+      for (size_t n = 0; n < lengths.size(); ++n) {
+        in[n].resize(lengths[n]);
+        out[n].resize(lengths[n]);
+        c.expect_status(tutti_allreduce_init(comm, in[n].data(), out[n].data(), lengths[n], TUTTI_INT32, TUTTI_SUM, &requests[n]),
+                        TUTTI_OK, "init");
+      }
+      for (size_t round = 0; round < 40; ++round) {
+        const auto number = static_cast<int32_t>(round);
+        const size_t n = round * round % 7 % lengths.size();
+        // The same one twice in a row, then one that uses its plan in between.
+        for (int turn = 0; turn < 3; ++turn) {
+          std::iota(in[n].begin(), in[n].end(), rank + number + turn);
+          std::fill(out[n].begin(), out[n].end(), -1);
+          if (turn == 2) {
+            for (const size_t length : lengths) {
+              const std::vector<int32_t> others(length, rank);
+              std::vector<int32_t> sums(length);
+              c.expect_status(tutti_allreduce(comm, others.data(), sums.data(), length, TUTTI_INT32, TUTTI_SUM), TUTTI_OK,
+                              "in between");
+              c.expect(sums == std::vector<int32_t>(length, 3), "sums in between");
+            }
+          }
+          c.expect_status(tutti_start(requests[n]), TUTTI_OK, "start");
+          c.expect_status(tutti_wait(&requests[n]), TUTTI_OK, "wait");
+          std::vector<int32_t> wanted(lengths[n]);
+          for (size_t e = 0; e < wanted.size(); ++e) wanted[e] = 3 + 3 * (number + turn + static_cast<int32_t>(e));
+          c.expect(out[n] == wanted, "sums of round " + std::to_string(round));
+        }
+      }
+      for (tutti_request_t& request : requests) c.expect_status(tutti_request_free(&request), TUTTI_OK, "free");
+    });
+    CHECK(complaints == "");
+  }
 }
 
 TEST_CASE("what a failed call would have brought to its buffer is forgotten, also by the request that is used again") {

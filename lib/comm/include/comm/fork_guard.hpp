@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
 
 namespace tutti {
@@ -13,7 +15,7 @@ class ForkGuard {
   ~ForkGuard();
   ForkGuard(const ForkGuard&) = delete;
   ForkGuard& operator=(const ForkGuard&) = delete;
-  bool in_child() const noexcept;
+  bool in_child() const noexcept { return page_ ? *page_ == 0 : ::getpid() != owner_; }
 
  private:
   volatile uint64_t* page_ = nullptr;  // null: compare process ids instead

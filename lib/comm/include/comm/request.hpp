@@ -129,7 +129,10 @@ class Request {
     checked.owner_ = this;
     message.owner_ = this;
   }
-  Operation& operation() noexcept;
+  Operation& operation() noexcept {
+    if (group) return group_operation();
+    return is_message ? static_cast<Operation&>(message) : call();
+  }
   const CollectiveArguments& arguments() noexcept { return call().arguments_; }
   CollectiveCall& call() noexcept { return is_checked ? checked : collective; }
   uint64_t kept_bytes() noexcept { return collective.staging().kept_bytes() + checked.staging().kept_bytes(); }
@@ -148,6 +151,8 @@ class Request {
   std::shared_ptr<Context> context;
 
  private:
+  Operation& group_operation() noexcept;
+
   RequestPool& pool_;
 };
 

@@ -19,6 +19,8 @@ class Execution {
 
   /// Binds arguments; touches no channel. The plan must not be running.
   Status start(Plan& plan, const Bindings& bindings);
+  /// The run that was started last once more, with the same arguments but for the mark.
+  Status start_again(uint32_t mark);
   /// Goes as far as possible without blocking. `moved` tells whether anything was done. After `failed` status() says why; then
   /// the communicator's channels must be closed before the caller's buffers are given back.
   Outcome advance(bool& moved);
@@ -52,6 +54,8 @@ class Execution {
   };
   enum class StepResult : uint8_t { done, blocked, failed };
 
+  void bind();
+  void rewind();
   bool advance_lane(uint32_t lane_index, bool& moved);                        // true: lane done
   bool advance_loop(const ProgramLane& lane, LaneState& state, bool& moved);  // true: at its end
   bool enter_next_loop(const ProgramLane& lane, LaneState& state) const noexcept;
@@ -77,6 +81,8 @@ class Execution {
   Bindings bindings_;
   uintptr_t buffers_[kBufferCount] = {};
   std::vector<LaneState> lanes_;
+  std::vector<LaneState> first_lanes_;  // as a run with the bound lengths begins
+  uint32_t first_lanes_left_ = 0;
   uint32_t lanes_left_ = 0;
   uint32_t outstanding_ = 0;  // tickets posted and not yet settled
   Status status_;

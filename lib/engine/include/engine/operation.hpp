@@ -26,7 +26,8 @@ Status copy_of(const Status& status) noexcept;
 class Operation {
  public:
   virtual ~Operation() = default;
-  /// Called once, when it is its turn. Touches no peer. record: the call's, with its number; the rest is for the operation to write.
+  /// Called once, when it is its turn. Touches no peer. record: the call's, with its number; the rest is for the operation to
+  /// write.
   virtual Status begin(CallRecord& /*record*/) { return Status(); }
   /// As far as possible without blocking.
   virtual Execution::Outcome advance(bool& moved) = 0;
@@ -102,6 +103,12 @@ class CollectiveOperation : public Operation {
     record.call = call_;
     bindings_.mark = record.mark = mark_of(record.sequence, call_);
     return execution_.start(*plan_, bindings_);
+  }
+  /// The same call once more, which had begun before.
+  Status begin_again(CallRecord& record) {
+    record.call = call_;
+    record.mark = mark_of(record.sequence, call_);
+    return execution_.start_again(record.mark);
   }
   Execution::Outcome advance(bool& moved) override { return execution_.advance(moved); }
   Status failure() const override { return execution_.status(); }

@@ -65,6 +65,8 @@ struct Bindings {
   uint64_t divisor = 1;                ///< applied by finalizing steps
 };
 
+class Execution;
+
 /// A ticket of a posted transfer.
 struct Ticket {
   tutti_tp_op_t op{};
@@ -134,9 +136,10 @@ class Plan {
   std::vector<std::vector<Ticket>> tickets_;
   std::array<std::vector<std::byte>, 3> scratch_;
   bool has_scratch_ = false;
-  std::vector<Bounds> bounds_;  // by division, for the running call
-  bool by_table_ = false;       // of the running call: some bounds are tables
-  bool placed_ = false;         // likewise: a buffer of the caller's is not in one piece
+  std::vector<Bounds> bounds_;           // by division, for the running call
+  const Execution* bound_by_ = nullptr;  // whose lengths they are, where no arrays say more
+  bool by_table_ = false;                // of the running call: some bounds are tables
+  bool placed_ = false;                  // likewise: a buffer of the caller's is not in one piece
   std::array<bool, kBufferCount> joins_blocks_{};
 };
 

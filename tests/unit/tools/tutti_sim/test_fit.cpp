@@ -18,7 +18,7 @@ std::vector<Point> measured_on(const NetworkSpec& spec) {
       REQUIRE(algorithm != nullptr);
       Parameters defaults;
       for (const ParameterInfo& parameter : algorithm->parameters) defaults.push_back(parameter.default_value);
-      for (const uint64_t bytes : {8, 512, 4096, 65536, 524288}) {
+      for (const uint64_t bytes : {8u, 512u, 4096u, 65536u, 524288u}) {
         Point point{ranks, algorithm, defaults, bytes, 0, 0, bytes == 512 || bytes == 65536};
         const Result<double> time = predict_ns(spec, point);
         REQUIRE(time.ok());

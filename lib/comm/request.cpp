@@ -21,7 +21,9 @@ CallSignature signature_of(const CollectiveArguments& arguments, const Plan& pla
   if (arguments.group_hash != 0) {
     call.flags |= CallSignature::kGrouped;
     call.choice ^= arguments.group_hash;
+    call.part = arguments.group_part;
   }
+  if (arguments.uneven) call.flags |= CallSignature::kUneven;
   if (arguments.uneven && hides_counts(arguments.collective)) {
     call.flags |= CallSignature::kCountIsOwn;
   } else if (arguments.uneven) {

@@ -45,6 +45,8 @@ struct CollectiveArguments {
   const uint64_t* output_places = nullptr;
   double factor = 1;  ///< by which contributions are multiplied first
   UserFold user_fold;
+  bool scaled = false;  ///< by a factor, be it 1 on this rank
+  uint32_t group_part = 0;  ///< of a call of a group: its number there
   uint32_t group_hash = 0;  ///< of a call of a group: what it is put together from; 0: a call by itself
   std::shared_ptr<const std::vector<uint64_t>> own_arrays;  ///< counts and places, where they are not the caller's
 };

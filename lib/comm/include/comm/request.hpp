@@ -49,6 +49,7 @@ class CollectiveCall : public CollectiveOperation {
  protected:
   /// Of what this rank calls. Finds, or makes, the plan.
   Result<CallSignature> signature();
+  const CollectiveArguments& arguments() const noexcept { return arguments_; }
 
   Communicator* communicator_ = nullptr;
 
@@ -84,28 +85,36 @@ class CollectiveCall : public CollectiveOperation {
   Request* owner_ = nullptr;
 };
 
-/// With check=full: all ranks compare what they call, by an exchange of its own, before the call begins.
+/// With check=full: all ranks compare what they call, by an exchange of its own, before the call begins; and then, where a rank
+/// has a count for each block, what each pair of ranks says of the block between them.
 class CheckedCall : public CollectiveCall {
  public:
   Status begin(CallRecord& record) override;
   Execution::Outcome advance(bool& moved) override;
   Status failure() const override;
   const NoticeCall* disputed() const noexcept override { return disputed_[0].sequence == 0 ? nullptr : disputed_; }
-  uint32_t culprit() const override { return comparing_ ? exchange_.culprit() : CollectiveCall::culprit(); }
-  uint32_t foreign_mark() const override { return comparing_ ? exchange_.foreign_mark() : CollectiveCall::foreign_mark(); }
+  uint32_t culprit() const override { return comparing() ? exchange_.culprit() : CollectiveCall::culprit(); }
+  uint32_t foreign_mark() const override { return comparing() ? exchange_.foreign_mark() : CollectiveCall::foreign_mark(); }
   std::vector<uint32_t> waiting_for() const override {
-    return comparing_ ? exchange_.waiting_for() : CollectiveCall::waiting_for();
+    return comparing() ? exchange_.waiting_for() : CollectiveCall::waiting_for();
   }
-  void hold() noexcept override { comparing_ ? exchange_.hold() : CollectiveCall::hold(); }
-  void abandon() noexcept override { comparing_ ? exchange_.abandon() : CollectiveCall::abandon(); }
+  void hold() noexcept override { comparing() ? exchange_.hold() : CollectiveCall::hold(); }
+  void abandon() noexcept override { comparing() ? exchange_.abandon() : CollectiveCall::abandon(); }
 
  private:
-  void compare();
+  enum class Compares : uint8_t { nothing, calls, counts };
+  Status exchange();
+  NoticeCall call_of(uint32_t rank) const;
+  void compare_calls();
+  void fill_counts();
+  void compare_counts();
+  bool comparing() const noexcept { return compares_ != Compares::nothing; }
 
   Execution exchange_;
-  bool comparing_ = false;
+  Compares compares_ = Compares::nothing;
   CallRecord* record_ = nullptr;
-  std::vector<uint64_t> table_;
+  std::vector<uint64_t> table_;  // of calls, a line for each rank
+  std::vector<uint64_t> counts_;
   NoticeCall disputed_[2];  // the first rank's call and the first that does not go with it
   Status failed_to_begin_;
 };

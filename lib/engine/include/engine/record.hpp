@@ -19,6 +19,7 @@ struct CallSignature {
   static constexpr uint8_t kInPlace = 1;                     ///< of this rank alone
   static constexpr uint8_t kCountIsOwn = 2;                  ///< each rank has a count of its own in this collective
   static constexpr uint8_t kGrouped = 4;                     ///< one of a group that is launched as a whole
+  static constexpr uint8_t kUneven = 8;                      ///< of this rank alone: it gave a count for each block
   static constexpr Op kUserOp = static_cast<Op>(UINT8_MAX);  ///< one of the caller's, whichever
   uint64_t count = 0;
   uint32_t root = 0;
@@ -27,6 +28,7 @@ struct CallSignature {
   DType dtype = DType::u8;
   Op op = Op::sum;
   uint8_t flags = 0;
+  uint32_t part = 0;  ///< of a group: parts of one launch have one number among the calls
 };
 static_assert(sizeof(CallSignature) == 24);
 

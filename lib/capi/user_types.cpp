@@ -100,6 +100,7 @@ Status take_operation(tutti_op_t op, tutti_dtype_t dtype, CollectiveArguments* a
                    own_type ? "a type of the caller's" : name(arguments->dtype));
     }
     arguments->factor = own->factor;
+    arguments->scaled = true;
     return Status();
   }
   arguments->user_fold = {own->function, own->user, dtype, arguments->element_bytes};

@@ -13,9 +13,11 @@ namespace {
 
 bool same_operation(const CollectiveArguments& a, const CollectiveArguments& b) noexcept {
   return a.collective == b.collective && a.dtype == b.dtype && a.op == b.op && a.ordered == b.ordered && a.root == b.root &&
-         a.element_bytes == b.element_bytes && a.factor == b.factor && a.user_fold.function == b.user_fold.function &&
-         a.user_fold.user == b.user_fold.user && a.user_fold.dtype == b.user_fold.dtype;
+         a.element_bytes == b.element_bytes;
 }
+
+/// What tells two operations of the caller's apart is known to this rank alone, and so is the factor of a scaled sum.
+bool has_own_operation(const CollectiveArguments& call) noexcept { return call.scaled || call.user_fold.function != nullptr; }
 
 /// A call of the group's that takes what it works on from a bundle.
 template <class Call>
@@ -53,6 +55,7 @@ bool Bundle::takes(const CollectiveArguments& call) const noexcept {
   if (calls_.empty()) return true;
   const CollectiveArguments& first = calls_.front();
   if (call.collective == Collective::barrier || call.uneven || first.uneven || !same_operation(first, call)) return false;
+  if (has_own_operation(call) || has_own_operation(first)) return false;
   const uint64_t bytes = vector_bytes(call, size_);
   uint64_t all_bytes = bytes;
   for (const CollectiveArguments& other : calls_) all_bytes += vector_bytes(other, size_);
@@ -67,6 +70,7 @@ CollectiveArguments Bundle::joined(uint32_t number) {
   for (const CollectiveArguments& call : calls_) {
     if (!call.uneven) add(call.count);  // else it may be this rank's own
   }
+  result.group_part = number;
   result.group_hash = static_cast<uint32_t>(hash ^ (hash >> 32)) | 1;
   if (!joins()) return result;
 
@@ -96,7 +100,9 @@ void Bundle::each_piece(BufferId buffer, std::byte* memory, Visit&& visit) const
     for (const CollectiveArguments& call : calls_) {
       const uint64_t bytes = call.count * call.element_bytes;
       const void* own = buffer == BufferId::input ? call.input : call.output;
-      if (bytes > 0) visit(memory, static_cast<std::byte*>(const_cast<void*>(own)) + block * bytes, bytes);
+      // In place, what a scatter's root keeps lies in what it sends, which is only read.
+      const bool stays = buffer == BufferId::output && call.in_place && call.collective == Collective::scatter;
+      if (bytes > 0 && !stays) visit(memory, static_cast<std::byte*>(const_cast<void*>(own)) + block * bytes, bytes);
       memory += bytes;
     }
   }
@@ -161,8 +167,22 @@ void CallGroup::prepare(Request& request, Deadline deadline) {
 Status CallGroup::begin(CallRecord& record) {
   next_ = 0;
   record_ = &record;
+  part_begun_ = false;
   failed_to_begin_ = Status();
-  return parts_.empty() ? Status() : current().begin(record);
+  if (parts_.empty()) {
+    record.call = CallSignature();
+    record.call.flags = CallSignature::kGrouped;
+    record.mark = mark_of(record.sequence, record.call);
+    return Status();
+  }
+  return begin_part();
+}
+
+Status CallGroup::begin_part() {
+  part_begun_ = false;
+  Status begun = current().begin(*record_);
+  part_begun_ = begun.ok();
+  return begun;
 }
 
 Execution::Outcome CallGroup::advance(bool& moved) {
@@ -172,18 +192,16 @@ Execution::Outcome CallGroup::advance(bool& moved) {
     moved = true;
     if (next_ + 1 == parts_.size()) break;
     ++next_;
-    failed_to_begin_ = current().begin(*record_);
+    failed_to_begin_ = begin_part();
     if (!failed_to_begin_.ok()) return Execution::Outcome::failed;
   }
   return Execution::Outcome::done;
 }
 
-std::vector<uint32_t> CallGroup::waiting_for() const {
-  return next_ < parts_.size() ? current().waiting_for() : std::vector<uint32_t>();
-}
+std::vector<uint32_t> CallGroup::waiting_for() const { return part_begun_ ? current().waiting_for() : std::vector<uint32_t>(); }
 
 void CallGroup::abandon() noexcept {
-  if (next_ < parts_.size()) current().abandon();
+  if (part_begun_) current().abandon();
 }
 
 void CallGroup::recycle() noexcept {

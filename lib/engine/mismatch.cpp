@@ -85,7 +85,8 @@ void Engine::compare_calls(Group& group, const PendingNotice& received) {
   const CallRecord* ours = group.calls_.find(theirs.sequence);
   if (!ours || agree(ours->call, theirs.call)) return;
   // The parts of a group have one number, and a rank may be some of them ahead: their marks tell what does not go together.
-  if ((ours->call.flags & theirs.call.flags & CallSignature::kGrouped) != 0) return;
+  const bool grouped = (ours->call.flags & theirs.call.flags & CallSignature::kGrouped) != 0;
+  if (grouped && ours->call.part != theirs.call.part) return;
   conclude(group, call_of(fabric_.rank(), ours), theirs);
 }
 

@@ -478,8 +478,8 @@ TUTTI_API tutti_status_t tutti_request_free(tutti_request_t* request);
 /* ---- collectives: groups ------------------------------------------------------------------------------------------ */
 
 /* Several collectives of one communicator that start together. Small ones of one kind (the same collective, type, operation and
- * root; up to 64 KiB each; not those with a count for each rank) are made as one, over the data of all: many cost little more than
- * one. The others follow one another.
+ * root; all blocks together up to 64 KiB; no count for each rank, no operation of the caller's) are made as one, over the data
+ * of all: many cost little more than one. The others follow one another.
  *
  *   tutti_group_begin(comm, &group);
  *   for (i = 0; i < n; ++i) {

@@ -256,7 +256,7 @@ TEST_CASE("groups that differ are an error on every rank, also where the sums of
       tutti_group_t group = nullptr;
       c.expect_status(tutti_group_begin(comm, &group), TUTTI_OK, "begin");
       int32_t* place = values;
-      for (const uint64_t count : {rank == 2 ? 1 : 2, rank == 2 ? 2 : 1}) {
+      for (const uint64_t count : {rank == 2 ? 1u : 2u, rank == 2 ? 2u : 1u}) {
         tutti_request_t call = nullptr;
         c.expect_status(tutti_allreduce_init(comm, TUTTI_IN_PLACE, place, count, TUTTI_INT32, TUTTI_SUM, &call), TUTTI_OK,
                         "init");
@@ -296,6 +296,52 @@ TEST_CASE("an abort ends a group that runs") {
       int32_t word = 0;
       c.expect_status(tutti_recv(comm, &word, 1, TUTTI_INT32, 0, 1, nullptr), TUTTI_ERR_ABORTED, "recv");
     }
+  });
+  CHECK(faults == "");
+}
+
+TEST_CASE("factors of scaled sums are each rank's own, and change nothing about which calls are joined") {
+  const std::string faults = run_ranks(2, {}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    tutti_op_t ops[2] = {};
+    float values[2] = {2, 2};
+    tutti_group_t group = nullptr;
+    c.expect_status(tutti_group_begin(comm, &group), TUTTI_OK, "begin");
+    for (int n = 0; n < 2; ++n) {
+      // Rank 0 has one factor for both, rank 1 two.
+      c.expect_status(tutti_op_create_scaled_sum(rank == 0 ? 0.5 : 1.0 + n, &ops[n]), TUTTI_OK, "op");
+      tutti_request_t call = nullptr;
+      c.expect_status(tutti_allreduce_init(comm, TUTTI_IN_PLACE, &values[n], 1, TUTTI_FLOAT32, ops[n], &call), TUTTI_OK, "init");
+      c.expect_status(tutti_group_add(group, call), TUTTI_OK, "add");
+      c.expect_status(tutti_request_free(&call), TUTTI_OK, "free");
+    }
+    tutti_request_t request = nullptr;
+    c.expect_status(tutti_group_launch(group, &request), TUTTI_OK, "launch");
+    c.expect_status(tutti_wait(&request), TUTTI_OK, "wait");
+    c.expect(values[0] == 3 && values[1] == 5, "sums");
+    c.expect_status(tutti_group_free(&group), TUTTI_OK, "free");
+    for (const tutti_op_t op : ops) c.expect_status(tutti_op_destroy(op), TUTTI_OK, "destroy");
+  });
+  CHECK(faults == "");
+}
+
+TEST_CASE("what a scatter in place sends is only read, in a group as well") {
+  static const int32_t kTable[4] = {1, 2, 3, 4};  // in pages that cannot be written
+  const std::string faults = run_ranks(2, {}, [](tutti_comm_t comm, int rank, Complaints& c) {
+    int32_t got[2] = {};
+    tutti_group_t group = nullptr;
+    c.expect_status(tutti_group_begin(comm, &group), TUTTI_OK, "begin");
+    for (int n = 0; n < 2; ++n) {
+      void* own = rank == 0 ? TUTTI_IN_PLACE : static_cast<void*>(&got[n]);
+      tutti_request_t call = nullptr;
+      c.expect_status(tutti_scatter_init(comm, kTable + 2 * n, own, 1, TUTTI_INT32, 0, &call), TUTTI_OK, "init");
+      c.expect_status(tutti_group_add(group, call), TUTTI_OK, "add");
+      c.expect_status(tutti_request_free(&call), TUTTI_OK, "free");
+    }
+    tutti_request_t request = nullptr;
+    c.expect_status(tutti_group_launch(group, &request), TUTTI_OK, "launch");
+    c.expect_status(tutti_wait(&request), TUTTI_OK, "wait");
+    c.expect(rank == 0 || (got[0] == 2 && got[1] == 4), "blocks");
+    c.expect_status(tutti_group_free(&group), TUTTI_OK, "free");
   });
   CHECK(faults == "");
 }

@@ -78,6 +78,7 @@ class CallGroup final : public Operation {
 
  private:
   void arrange();
+  Status begin_part();
   CollectiveCall& current() const noexcept { return *parts_[next_]; }
 
   Communicator& communicator_;
@@ -85,6 +86,7 @@ class CallGroup final : public Operation {
   bool arranged_ = true;
   std::vector<std::unique_ptr<CollectiveCall>> parts_;
   size_t next_ = 0;
+  bool part_begun_ = false;
   CallRecord* record_ = nullptr;
   Status failed_to_begin_;
   std::atomic<Request*> request_{nullptr};

@@ -99,13 +99,18 @@ def only_loopback_for_a_local_job(bench):
 
 
 def strangers_in_the_steady_state(bench):
-    for transports in ("tcp", "shm,tcp"):
+    for transports, count in (("tcp", 4000), ("shm,tcp", 50000)):
         peaks = []
         for hostile in (False, True):
             strangers = Strangers(bench, None if hostile else set())
             with strangers:
-                result = bench.run("-np", "3", JOB, "loop", "4000", "8000", env={"TUTTI_TRANSPORTS": transports})
-            expect(result.code == 0 and "seconds" in result.out, transports, hostile, result)
+                # Again, if a fast job was over before enough of them came.
+                give_up = time.monotonic() + 60
+                while True:
+                    result = bench.run("-np", "3", JOB, "loop", str(count), "8000", env={"TUTTI_TRANSPORTS": transports})
+                    expect(result.code == 0 and "seconds" in result.out, transports, hostile, result)
+                    if not hostile or strangers.visits > 50 or time.monotonic() > give_up:
+                        break
             expect(not hostile or (len(strangers.seen) >= 3 and strangers.visits > 50), strangers.seen, strangers.visits)
             peaks.append(max(strangers.peak.values()))
         print(f"    {transports}: {strangers.visits} visits, {peaks[1] - peaks[0]} KiB more at the peak")

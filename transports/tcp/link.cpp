@@ -225,7 +225,8 @@ void Link::after_change(Inbound& channel, std::uint32_t waiting_before, std::uin
     waiting_ = waiting_ + channel.waiting() - waiting_before;
     update_interest();
   }
-  if (state_ == LinkState::kUp && channel.credit_due() > 0) writer_.credit(&channel);
+  // Nothing follows a goodbye: while others take their time to end, this peer may still send, but not for long.
+  if (state_ == LinkState::kUp && !goodbye_sent_ && channel.credit_due() > 0) writer_.credit(&channel);
 }
 
 void Link::review(Outbound& channel) {

@@ -236,6 +236,28 @@ TEST_CASE("what was sent before an orderly end is delivered after it", "[tcp]") 
   CHECK(job.host(1).gone.size() == 1);
 }
 
+TEST_CASE("nothing follows a goodbye, whatever still comes in while other links take their time to end", "[tcp]") {
+  Job::Options options = Job::with("tcp_window_bytes", "65536");
+  options.ranks = 3;
+  Job job(options);
+  Pipe to_busy(job, 0, 2, 1);
+  Pipe back(job, 1, 0, 2);
+  REQUIRE(job.connected(0, 1));
+  REQUIRE(job.connected(0, 2));
+  // Rank 2 receives nothing, so that rank 0's end waits for it as long as it waits for anything.
+  const std::vector<uint8_t> big = pattern(8 << 20, 1);
+  tutti_tp_op_t stuck{};
+  REQUIRE(tp().post_send(to_busy.sender, big.data(), big.size(), 0, &stuck) == TUTTI_OK);
+  // What rank 1 sends is thrown away, and would earn it credit.
+  tp().channel_close(back.receiver);
+  tutti_tp_op_t unread{};
+  REQUIRE(tp().post_send(back.sender, big.data(), 60'000, 0, &unread) == TUTTI_OK);
+  job.close(0);
+  REQUIRE(job.until([&] { return !job.host(1).gone.empty(); }));
+  INFO(job.host(1).gone[0].text);
+  CHECK(job.host(1).gone[0].cause == TUTTI_TP_GONE_LEFT);
+}
+
 TEST_CASE("a process that dies is noticed at once", "[tcp]") {
   Job job;
   Pipe pipe(job, 0, 1, 1);

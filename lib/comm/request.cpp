@@ -51,11 +51,12 @@ void drop_plain_places(Bindings& bindings) {
 }  // namespace
 
 Status CollectiveCall::begin(CallRecord& record) {
-  if (kept_) return begin_again(record);
+  if (kept_ && !stages_) return begin_again(record);
   if (repeats_last()) {
     rebind(arguments_.input, arguments_.output, arguments_.count);
     return CollectiveOperation::begin(record);
   }
+  if (kept_) return stage_again(record);
   last_plan_.reset();
   const Staging::Conditions conditions = communicator_->conditions(arguments_);
   bool staged = Staging::is_needed(arguments_, conditions);
@@ -73,13 +74,24 @@ Status CollectiveCall::begin(CallRecord& record) {
   }
   if (staged) staging_.before(arguments_, conditions, bindings);
   bind(***plan, bindings, signature_of(arguments_, ***plan, communicator_->size()));
-  // What is staged is staged anew each time.
-  if (keeps_plan_ && !staged) kept_ = **plan;
+  if (keeps_plan_) {
+    kept_ = **plan;
+    stages_ = staged;
+  }
   if (remembers_ && !staged && is_plain(arguments_)) {
     last_kind_ = kind_of(arguments_);
     last_range_ = range;
     last_plan_ = **plan;
   }
+  return CollectiveOperation::begin(record);
+}
+
+/// A call whose plan is kept, and whose data are brought into form anew each time.
+Status CollectiveCall::stage_again(CallRecord& record) {
+  Bindings bindings = communicator_->bindings(arguments_);
+  if (arguments_.input_places != nullptr || arguments_.output_places != nullptr) drop_plain_places(bindings);
+  staging_.before(arguments_, communicator_->conditions(arguments_), bindings);
+  bind(*kept_, bindings, signature_of(arguments_, *kept_, communicator_->size()));
   return CollectiveOperation::begin(record);
 }
 

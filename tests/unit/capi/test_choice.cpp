@@ -87,6 +87,30 @@ TEST_CASE("persistent and outstanding calls are not disturbed when an algorithm 
   CHECK(faults == "");
 }
 
+TEST_CASE("a persistent call keeps its algorithm also where one rank's data have to be brought into form") {
+  const std::string faults = run_ranks(4, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
+    std::vector<int32_t> to(4);
+    std::vector<int32_t> from(4);
+    tutti_request_t request = nullptr;
+    // Rank 0 does in place what the others do not.
+    complaints.expect_status(
+        tutti_alltoall_init(comm, rank == 0 ? TUTTI_IN_PLACE : to.data(), from.data(), 1, TUTTI_INT32, &request), TUTTI_OK,
+        "init");
+    for (const char* algorithm : {"", "bruck", "pairwise", "spread_out"}) {
+      complaints.expect_status(tutti_comm_set_algorithm(comm, "alltoall", algorithm), TUTTI_OK, algorithm);
+      for (int peer = 0; peer < 4; ++peer) {
+        const auto block = static_cast<size_t>(peer);
+        (rank == 0 ? from : to)[block] = 10 * rank + peer;
+      }
+      complaints.expect_status(tutti_start(request), TUTTI_OK, "start");
+      complaints.expect_status(tutti_wait(&request), TUTTI_OK, algorithm);
+      complaints.expect(from == std::vector<int32_t>{rank, 10 + rank, 20 + rank, 30 + rank}, algorithm);
+    }
+    complaints.expect_status(tutti_request_free(&request), TUTTI_OK, "free");
+  });
+  CHECK(faults == "");
+}
+
 TEST_CASE("what is forced on one communicator leaves others alone") {
   const std::string faults = run_ranks(4, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
     tutti_comm_t half = nullptr;

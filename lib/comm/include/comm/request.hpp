@@ -75,6 +75,8 @@ class CollectiveCall : public CollectiveOperation {
            arguments_.count <= last_range_.last;
   }
 
+  Status stage_again(CallRecord& record);
+
   Staging staging_;
   bool remembers_ = false;
   Kind last_kind_;
@@ -82,6 +84,7 @@ class CollectiveCall : public CollectiveOperation {
   std::shared_ptr<Plan> last_plan_;
   bool keeps_plan_ = false;     // a persistent call
   std::shared_ptr<Plan> kept_;  // its plan
+  bool stages_ = false;         // it works on memory of the staging
   Request* owner_ = nullptr;
 };
 

@@ -12,7 +12,7 @@ namespace tutti {
 namespace {
 
 constexpr uint64_t kMaxChannels = 16;
-/// A Program numbers its tickets with 16 bits, and each step has one for its send and one for its receive.
+/// Lanes times ranks: a lag, which has 16 bits, counts the steps of a lane.
 constexpr uint64_t kMaxLaneRanks = uint64_t{1} << 15;
 
 enum : size_t { kSegmentBytes, kChannels };

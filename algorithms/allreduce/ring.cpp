@@ -12,7 +12,7 @@ namespace tutti {
 namespace {
 
 constexpr uint64_t kMaxChannels = 16;
-/// Steps are numbered with 16 bits in each Program: lanes * ranks stays below this.
+/// Lanes times ranks stays below this, or a plan is no longer a small program (kMaxRanksOfLinearSteps).
 constexpr uint64_t kMaxLaneRanks = 12288;
 
 enum : size_t { kSegmentBytes, kChannels };

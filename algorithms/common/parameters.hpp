@@ -16,7 +16,8 @@ inline double chunk_bytes(uint64_t bytes, uint64_t segment_bytes) {
   return static_cast<double>(segment_bytes == 0 || bytes < segment_bytes ? bytes : segment_bytes);
 }
 
-/// Steps are numbered with 16 bits in each Program: algorithms whose steps grow with the ranks stop here.
+/// Algorithms whose steps grow with the ranks stop here: lags have 16 bits, and a plan of more steps is no longer a small
+/// program.
 inline constexpr uint32_t kMaxRanksOfLinearSteps = 8192;
 /// A step has 64 operands at most: a fold of one from each rank, its own and the result.
 inline constexpr uint32_t kMaxRanksOfOneStep = 60;

@@ -48,17 +48,13 @@ Result<ConfigObject*> find_config(tutti_config_t handle) {
 }
 
 Result<Communicator*> find_communicator(tutti_comm_t handle) {
-  auto* communicator = static_cast<Communicator*>(handles().find(HandleKind::communicator, handle));
-  if (!communicator) return bad_handle("communicator", handle);
-  if (communicator->context()->in_forked_child()) return forked();
-  return communicator;
+  if (Communicator* communicator = live_communicator(handle)) return communicator;
+  return handles().find(HandleKind::communicator, handle) == nullptr ? bad_handle("communicator", handle) : forked();
 }
 
 Result<Request*> find_request(tutti_request_t handle) {
-  auto* request = static_cast<Request*>(handles().find(HandleKind::request, handle));
-  if (!request) return bad_handle("request", handle);
-  if (request->context->in_forked_child()) return forked();
-  return request;
+  if (Request* request = live_request(handle)) return request;
+  return handles().find(HandleKind::request, handle) == nullptr ? bad_handle("request", handle) : forked();
 }
 
 Result<Context*> find_context(tutti_context_t handle) {

@@ -322,7 +322,7 @@ Status check_alltoall(const Communicator& communicator, const void* send, void* 
   uint64_t bytes = 0;
   TUTTI_TRY(take_count(count, communicator.size(), arguments, &bytes));
   arguments->in_place = send == TUTTI_IN_PLACE || (count > 0 && send == recv);
-  arguments->input = send;
+  arguments->input = arguments->in_place ? recv : send;
   arguments->output = recv;
   if (arguments->in_place) return check_buffer({"recv", recv, bytes});
   return check_buffers({"send", send, bytes}, {"recv", recv, bytes});
@@ -342,8 +342,10 @@ Status check_alltoallv(const Communicator& communicator, const void* send, const
   arguments->output_places = recv_displacements;
   arguments->output = recv;
   arguments->in_place = send == TUTTI_IN_PLACE;
-  if (arguments->in_place) {
+  if (arguments->in_place) {  // what is sent lies where what is received will
     arguments->counts = recv_counts;
+    arguments->input_places = recv_displacements;
+    arguments->input = recv;
     return check_buffer({"recv", recv, recv_bytes});
   }
   uint64_t send_bytes = 0;
@@ -408,7 +410,7 @@ Status reduce_here(const void* left, void* right_and_result, uint64_t count, tut
   arguments.collective = Collective::reduce;
   TUTTI_TRY(take_type(dtype, &arguments));
   TUTTI_TRY(take_operation(op, dtype, &arguments));
-  if (arguments.op == Op::avg || arguments.factor != 1) {
+  if (arguments.op == Op::avg || arguments.scaled) {
     return error(TUTTI_ERR_OP, "{} needs the ranks of a communicator", arguments.op == Op::avg ? "an average" : "a scaled sum");
   }
   uint64_t bytes = 0;

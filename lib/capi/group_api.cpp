@@ -6,8 +6,6 @@ using namespace tutti;
 
 namespace {
 
-Result<Communicator*> communicator_of(const GroupObject& group) { return find_communicator(group.communicator); }
-
 Status not_while_it_runs(const GroupObject& group) {
   if (!group.calls->runs()) return Status();
   return error(TUTTI_ERR_ARGUMENT, "the group is running; wait for the request of its launch first");
@@ -54,7 +52,7 @@ extern "C" tutti_status_t tutti_group_launch(tutti_group_t group, tutti_request_
     const Result<GroupObject*> found = find_group(group);
     if (!found) return found.status();
     if (!request) return null_argument("request");
-    const Result<Communicator*> communicator = communicator_of(**found);
+    const Result<Communicator*> communicator = find_communicator((*found)->communicator);
     if (!communicator) return communicator.status();
     TUTTI_TRY(not_while_it_runs(**found));
     return start(**communicator, (*communicator)->launch((*found)->calls), request);

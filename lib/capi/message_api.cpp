@@ -84,41 +84,39 @@ void release(Communicator& communicator, tutti_matched_t* matched) {
 
 enum class Form : uint8_t { started, persistent };
 
-/// A request for a message whose arguments have been checked.
-template <class Bind>
-Status make_request(tutti_comm_t comm, Communicator& communicator, Form form, Bind&& bind, tutti_request_t* request) {
-  Result<Request*> prepared = communicator.prepare_message(bind, form == Form::persistent);
-  if (form == Form::started) return start(communicator, std::move(prepared), request);
-  if (prepared) (*prepared)->communicator = comm;
-  return give_handle(std::move(prepared), request);
+/// check: of what a buffer is not; bind(message, bytes).
+template <class Check, class Bind>
+tutti_status_t make_request(const char* function, tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype,
+                            Form form, tutti_request_t* request, Check&& check, Bind&& bind) noexcept {
+  return entry(function, [&]() -> Status {
+    Result<Communicator*> found = find_communicator(comm);
+    if (!found) return found.status();
+    if (!request) return null_argument("request");
+    uint64_t bytes = 0;
+    TUTTI_TRY(check_buffer(buffer, "buffer", count, dtype, &bytes));
+    TUTTI_TRY(check(**found));
+    const auto bind_bytes = [&](MessageOperation& message) { bind(message, bytes); };
+    Result<Request*> prepared = (*found)->prepare_message(bind_bytes, form == Form::persistent);
+    if (form == Form::started) return start(**found, std::move(prepared), request);
+    if (prepared) (*prepared)->communicator = comm;
+    return give_handle(std::move(prepared), request);
+  });
 }
 
 tutti_status_t make_send(const char* function, tutti_comm_t comm, const void* buffer, uint64_t count, tutti_dtype_t dtype,
                          int dest, int tag, Form form, tutti_request_t* request) noexcept {
-  return entry(function, [&]() -> Status {
-    Result<Communicator*> found = find_communicator(comm);
-    if (!found) return found.status();
-    if (!request) return null_argument("request");
-    uint64_t bytes = 0;
-    TUTTI_TRY(check_buffer(buffer, "buffer", count, dtype, &bytes));
-    TUTTI_TRY(check_destination(**found, dest, tag));
-    const auto bind = [&](MessageOperation& send) { send.bind_send(buffer, bytes, static_cast<uint32_t>(dest), tag); };
-    return make_request(comm, **found, form, bind, request);
-  });
+  return make_request(
+      function, comm, buffer, count, dtype, form, request,
+      [&](const Communicator& communicator) { return check_destination(communicator, dest, tag); },
+      [&](MessageOperation& send, uint64_t bytes) { send.bind_send(buffer, bytes, static_cast<uint32_t>(dest), tag); });
 }
 
 tutti_status_t make_recv(const char* function, tutti_comm_t comm, void* buffer, uint64_t count, tutti_dtype_t dtype, int source,
                          int tag, Form form, tutti_request_t* request) noexcept {
-  return entry(function, [&]() -> Status {
-    Result<Communicator*> found = find_communicator(comm);
-    if (!found) return found.status();
-    if (!request) return null_argument("request");
-    uint64_t bytes = 0;
-    TUTTI_TRY(check_buffer(buffer, "buffer", count, dtype, &bytes));
-    TUTTI_TRY(check_origin(**found, source, tag));
-    const auto bind = [&](MessageOperation& receive) { receive.bind_recv(buffer, bytes, origin(source), tag); };
-    return make_request(comm, **found, form, bind, request);
-  });
+  return make_request(
+      function, comm, buffer, count, dtype, form, request,
+      [&](const Communicator& communicator) { return check_origin(communicator, source, tag); },
+      [&](MessageOperation& receive, uint64_t bytes) { receive.bind_recv(buffer, bytes, origin(source), tag); });
 }
 
 enum class Look : uint8_t { wait, once };

@@ -57,9 +57,12 @@ bool Bundle::takes(const CollectiveArguments& call) const noexcept {
   if (call.collective == Collective::barrier || call.uneven || first.uneven || !same_operation(first, call)) return false;
   if (has_own_operation(call) || has_own_operation(first)) return false;
   const uint64_t bytes = vector_bytes(call, size_);
-  uint64_t all_bytes = bytes;
-  for (const CollectiveArguments& other : calls_) all_bytes += vector_bytes(other, size_);
-  return bytes <= kMostCallBytes && vector_bytes(first, size_) <= kMostCallBytes && all_bytes <= kMostBytes;
+  return bytes <= kMostCallBytes && vector_bytes(first, size_) <= kMostCallBytes && bytes_ + bytes <= kMostBytes;
+}
+
+void Bundle::add(const CollectiveArguments& call) {
+  calls_.push_back(call);
+  bytes_ += vector_bytes(call, size_);
 }
 
 CollectiveArguments Bundle::joined(uint32_t number) {
@@ -134,9 +137,6 @@ CallGroup::CallGroup(Communicator& communicator) : communicator_(communicator) {
 
 void CallGroup::add(const CollectiveArguments& call) {
   calls_.push_back(call);
-  CollectiveArguments& added = calls_.back();
-  // What is sent lies where what is received will.
-  if (added.collective == Collective::alltoall && added.in_place && !added.uneven) added.input = added.output;
   arranged_ = false;
 }
 

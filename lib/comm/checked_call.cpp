@@ -122,8 +122,8 @@ void CheckedCall::fill_counts() {
         sends(other, block(call.counts, other));
         expects(other, block(call.counts, own));
         break;
-      case Collective::alltoall:  // in place what is sent lies where what is received will
-        sends(other, block(call.in_place ? call.received_counts : call.counts, other));
+      case Collective::alltoall:
+        sends(other, block(call.counts, other));
         expects(other, block(call.received_counts, other));
         break;
       default:

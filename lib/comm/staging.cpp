@@ -85,14 +85,9 @@ void Staging::before(const CollectiveArguments& arguments, const Conditions& con
   const auto window_of = [&](BufferId buffer) {
     return window(arguments.collective, buffer, conditions.rank, arguments.root, conditions.size);
   };
-  Layout input{static_cast<std::byte*>(const_cast<void*>(arguments.input)), window_of(BufferId::input), arguments.input_places};
+  const Layout input{static_cast<std::byte*>(const_cast<void*>(arguments.input)), window_of(BufferId::input),
+                     arguments.input_places};
   output_layout_ = {static_cast<std::byte*>(arguments.output), window_of(BufferId::output), arguments.output_places};
-  if (arguments.collective == Collective::alltoall && arguments.in_place) {
-    // What is sent lies where what is received will.
-    input = output_layout_;
-    arguments_.counts = arguments_.received_counts;
-    bindings.lengths.counts = bindings.lengths.received_counts;
-  }
   const bool as_it_is = !widens_ && arguments.factor == 1 && input.places == nullptr && !arguments.in_place;
   if (input.window != kNothing && !as_it_is) {
     gather_input(input);

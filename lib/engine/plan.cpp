@@ -62,6 +62,8 @@ void Plan::build_tables() {
       table.lag_from[i] = step.lag;
       for (uint32_t o = 0; o < operand_count(step); ++o) note_extent(table, program_.operands[step.first_operand + o]);
     }
+    std::sort(table.extents.begin(), table.extents.end());
+    table.extents.erase(std::unique(table.extents.begin(), table.extents.end()), table.extents.end());
     for (uint32_t i = loop.step_count; i-- > 1;) table.lag_from[i - 1] = std::min(table.lag_from[i - 1], table.lag_from[i]);
     loops_.push_back(std::move(table));
   }
@@ -79,8 +81,7 @@ void Plan::note_extent(LoopTable& table, const ProgramOperand& operand) {
   if (std::none_of(table.widths.begin(), table.widths.end(), same_width)) table.widths.push_back(extent);
   const Division& division = program_.divisions[operand.division];
   if (division.cut == Cut::even) return;
-  const auto same = [&](const Extent& other) { return same_width(other) && other.first == extent.first; };
-  if (std::none_of(table.extents.begin(), table.extents.end(), same)) table.extents.push_back(extent);
+  table.extents.push_back(extent);
   const uint32_t shares = division.parts / program_.size;
   const bool joins = extent.last > extent.first && extent.first / shares != (extent.last - 1) / shares;
   if (operand.kind == ProgramOperand::Kind::local && joins) joins_blocks_[static_cast<size_t>(operand.buffer)] = true;

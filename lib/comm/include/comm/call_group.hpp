@@ -14,9 +14,6 @@
 
 namespace tutti {
 
-class Communicator;
-class Request;
-
 /// Small calls of one kind that are made as one, over the data of all: in each block of its vector theirs follow one another. The
 /// price is a copy of the data at both ends.
 class Bundle {
@@ -28,7 +25,7 @@ class Bundle {
   Bundle(uint32_t rank, uint32_t size) : rank_(rank), size_(size) {}
   /// Whether this one belongs here; the same on all ranks. Any call may be the first.
   bool takes(const CollectiveArguments& call) const noexcept;
-  void add(const CollectiveArguments& call) { calls_.push_back(call); }
+  void add(const CollectiveArguments& call);
   /// The call to make, once all have been added; it has its data in memory of the bundle, if it stands for several. number: of
   /// the bundle in its group.
   CollectiveArguments joined(uint32_t number);
@@ -45,6 +42,7 @@ class Bundle {
   uint32_t rank_;
   uint32_t size_;
   std::vector<CollectiveArguments> calls_;
+  uint64_t bytes_ = 0;  // of their vectors
   std::vector<std::byte> input_;
   std::vector<std::byte> output_;
 };

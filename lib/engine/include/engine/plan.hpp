@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -104,6 +105,7 @@ class Plan {
     uint16_t division;
     uint32_t first;
     uint32_t last;
+    auto operator<=>(const Extent&) const = default;
   };
   struct LoopTable {
     std::vector<Extent> widths;   // one of each width: enough where parts are alike

@@ -25,6 +25,10 @@ Handle prepare() {
   // The whole machine, as /sys shows it, also to a process that may use a part of it only.
   hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  // hwloc's plugins, where they are installed, would start CUDA, OpenCL or an X display in a process that did not ask for
+  // it, and the one for PCI leaks and is not needed: /sys has the devices as well. A plugin that is not there is no error.
+  for (const char* const plugin : {"pci", "opencl", "cuda", "nvml", "rsmi", "levelzero", "gl"})
+    hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plugin);
   return handle;
 }
 

@@ -114,8 +114,7 @@ Status Communicator::prepare() {
   return Status();
 }
 
-Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArguments& arguments, bool in_place,
-                                                            CountRange* range) {
+Result<const SelectionRow*> Communicator::row_for(const CollectiveArguments& arguments, CountRange* range) {
   const bool prefix = arguments.collective == Collective::scan || arguments.collective == Collective::exscan;
   const bool deterministic = deterministic_ && folds_inexactly(arguments);
   // A prefix has no association that all algorithms share: in deterministic mode one of them serves all sizes.
@@ -124,13 +123,29 @@ Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArgu
                               by_user ? TypeClass::user : type_class(arguments.dtype)};
   const Result<std::span<const SelectionRow>> table = selector_->table(arguments.collective, required);
   if (!table) return table.status();
-  const uint64_t bytes = deterministic && prefix ? 0 : vector_bytes(arguments, size());
-  const SelectionRow& row = select(*table, bytes);
+  const SelectionRow& row = select(*table, deterministic && prefix ? 0 : vector_bytes(arguments, size()));
   if (range != nullptr) {
     const uint64_t unit = arguments.element_bytes * (has_blocks(arguments.collective) ? uint64_t{size()} : 1);
     const uint64_t below = &row == table->data() ? 0 : (&row)[-1].up_to_bytes / unit + 1;
     *range = deterministic && prefix ? CountRange{0, UINT64_MAX} : CountRange{below, row.up_to_bytes / unit};
   }
+  return &row;
+}
+
+Result<std::string> Communicator::algorithm_for(const CollectiveArguments& arguments) {
+  Result<std::string> text = std::string();
+  context_->engine().exclusively([&] {
+    const Result<const SelectionRow*> row = row_for(arguments);
+    text = row ? describe(*(*row)->choice.algorithm, (*row)->choice.parameters) : Result<std::string>(row.status());
+  });
+  return text;
+}
+
+Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArguments& arguments, bool in_place,
+                                                            CountRange* range) {
+  const Result<const SelectionRow*> found = row_for(arguments, range);
+  if (!found) return found.status();
+  const SelectionRow& row = **found;
   const PlanCache::Key key{arguments.collective, in_place, row.number, arguments.root};
   if (const std::shared_ptr<Plan>* known = plans_.find(key)) return known;
   PlanRequest request;
@@ -139,7 +154,8 @@ Result<const std::shared_ptr<Plan>*> Communicator::plan_for(const CollectiveArgu
   request.root = arguments.root;
   request.in_place = in_place;
   request.parameters = row.choice.parameters;
-  context_->log().debug("{} of {} bytes: {}", name(arguments.collective), bytes, row.choice.reason);
+  context_->log().debug("{} of {} bytes: {}", name(arguments.collective), vector_bytes(arguments, size()),
+                         row.choice.reason);
   Result<std::unique_ptr<Plan>> plan = Plan::create(lower(row.choice.algorithm->build(request), capabilities_), group_.channels(),
                                                     hash_of(row.choice, request.shape));
   if (!plan) return plan.status();

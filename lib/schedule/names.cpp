@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/names.hpp"
 
+#include <fmt/format.h>
+
+#include "base/nearest.hpp"
+
 namespace tutti {
 
 std::string_view name(Collective collective) noexcept {
@@ -30,6 +34,17 @@ std::string_view name(Collective collective) noexcept {
       return "barrier";
   }
   return "unknown";
+}
+
+Result<Collective> parse_collective(std::string_view text) {
+  std::vector<std::string_view> known;
+  for (uint32_t c = 0; c < kCollectiveCount; ++c) {
+    known.push_back(name(static_cast<Collective>(c)));
+    if (known.back() == text) return static_cast<Collective>(c);
+  }
+  if (const std::string_view near = nearest_name(text, known); !near.empty())
+    return error(TUTTI_ERR_ARGUMENT, "there is no collective '{}'; did you mean '{}'?", text, near);
+  return error(TUTTI_ERR_ARGUMENT, "there is no collective '{}'; there are: {}", text, fmt::join(known, ", "));
 }
 
 std::string_view name(BufferId buffer) noexcept {

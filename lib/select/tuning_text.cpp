@@ -40,15 +40,6 @@ std::string hint(std::string_view word, const std::vector<std::string_view>& kno
   return fmt::format("; there are: {}", fmt::join(known, ", "));
 }
 
-Result<Collective> parse_collective_word(std::string_view word) {
-  std::vector<std::string_view> known;
-  for (uint32_t c = 0; c < kCollectiveCount; ++c) {
-    known.push_back(name(static_cast<Collective>(c)));
-    if (known.back() == word) return static_cast<Collective>(c);
-  }
-  return error(TUTTI_ERR_CONFIG, "there is no collective '{}'{}", word, hint(word, known));
-}
-
 Result<TypeClass> parse_type_word(std::string_view word) {
   std::vector<std::string_view> known;
   for (size_t t = 0; t < kTypeClassCount; ++t) {
@@ -115,8 +106,8 @@ Status take_key(std::string_view word, Line& line, std::vector<std::string_view>
 Result<Line> parse_line(const std::vector<std::string_view>& words) {
   Line line;
   if (words.size() < 2) return error(TUTTI_ERR_CONFIG, "'{}' lacks a collective", words[0]);
-  const Result<Collective> collective = parse_collective_word(words[1]);
-  if (!collective.ok()) return collective.status();
+  const Result<Collective> collective = parse_collective(words[1]);
+  if (!collective.ok()) return error(TUTTI_ERR_CONFIG, "{}", collective.status().message());
   line.key.collective = *collective;
   std::vector<std::string_view> seen;
   size_t at = 2;

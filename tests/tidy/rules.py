@@ -5,7 +5,7 @@
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
 # path -> why it may be longer. Keep short.
-LONG_FILES_EXCUSED = {}
+LONG_FILES_EXCUSED = {"lib/include/tutti/tutti.h": "the whole C ABI, and what documents it, in one place"}
 # (path, function) -> why it may be longer.
 LONG_FUNCTIONS_EXCUSED = {}
 

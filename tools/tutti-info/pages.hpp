@@ -72,6 +72,4 @@ Result<std::string> topology_page(const TopologyRequest& request);
 /// rank: who this process is, as soon as that is known.
 Result<std::string> job_page(const Config& config, bool json, uint32_t* rank);
 
-Result<Collective> parse_collective(std::string_view text);
-
 }  // namespace tutti::info

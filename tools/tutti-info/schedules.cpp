@@ -93,16 +93,6 @@ Result<std::string> verdict_of(const ScheduleRequest& request, const Job& job) {
 
 }  // namespace
 
-Result<Collective> parse_collective(std::string_view text) {
-  std::string known;
-  for (uint32_t i = 0; i < kCollectiveCount; ++i) {
-    const auto collective = static_cast<Collective>(i);
-    if (name(collective) == text) return collective;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", std::string(name(collective)));
-  }
-  return error(TUTTI_ERR_ARGUMENT, "'{}' is no collective with a schedule; known are {}", std::string(text), known);
-}
-
 Result<std::string> select_page(const SelectRequest& request) {
   const auto table = table_for(request);
   if (!table.ok()) return table.status();

@@ -14,8 +14,6 @@
 /// The subcommands of tutti-sim. Each gives the text that main prints; none prints by itself.
 namespace tutti::simulator {
 
-Result<Collective> parse_collective(std::string_view text);
-
 struct Question {
   Collective collective = Collective::allreduce;
   uint32_t ranks = 2;

@@ -9,16 +9,6 @@
 
 namespace tutti::simulator {
 
-Result<Collective> parse_collective(std::string_view text) {
-  std::string known;
-  for (uint32_t i = 0; i < kCollectiveCount; ++i) {
-    const auto collective = static_cast<Collective>(i);
-    if (name(collective) == text) return collective;
-    known.append(known.empty() ? "" : ", ").append(name(collective));
-  }
-  return error(TUTTI_ERR_ARGUMENT, "'{}' is no collective; known are {}", text, known);
-}
-
 Result<std::vector<uint32_t>> parse_ranks(std::string_view text) {
   constexpr uint32_t kMost = 300;  // the verifier follows every element of every rank
   const auto number = [](std::string_view digits, uint32_t& value) {

@@ -77,6 +77,34 @@ bool Bench::force(const std::string& algorithm) {
   return true;
 }
 
+std::string Bench::choice(const Point& point) {
+  constexpr size_t kMostCharacters = 256;
+  force("");
+  std::string text(kMostCharacters, '\0');
+  const std::string word(name(collective_));
+  require(tutti_comm_get_algorithm(job_.measured(), word.c_str(), point.bytes, dtype_, op_, text.data(), text.size()), word);
+  text.resize(text.find('\0'));
+  return text;
+}
+
+void Bench::warm_up(const Point& point) {
+  const uint32_t calls = is_rooted() ? job_.size() : 1;
+  for (uint32_t n = 0; n < calls; ++n) call(point);
+}
+
+bool Bench::is_rooted() const noexcept {
+  return collective_ == Collective::reduce || collective_ == Collective::broadcast || collective_ == Collective::gather ||
+         collective_ == Collective::scatter;
+}
+
+void Bench::tell_first() {
+  const int last = static_cast<int>(job_.size()) - 1;
+  uint8_t word = 0;
+  if (last == 0) return;
+  if (job_.rank() == 0) require(tutti_recv(job_.measured(), &word, 1, TUTTI_UINT8, last, 0, nullptr), "a word of the last rank");
+  if (job_.rank() == job_.size() - 1) require(tutti_send(job_.measured(), &word, 1, TUTTI_UINT8, 0, 0), "a word to the first rank");
+}
+
 void Bench::call(const Point& point) {
   const tutti_comm_t comm = job_.measured();
   const void* send = send_.data();
@@ -88,19 +116,19 @@ void Bench::call(const Point& point) {
       status = tutti_allreduce(comm, send, recv, count, dtype_, op_);
       break;
     case Collective::reduce:
-      status = tutti_reduce(comm, send, recv, count, dtype_, op_, 0);
+      status = tutti_reduce(comm, send, recv, count, dtype_, op_, root_);
       break;
     case Collective::broadcast:
-      status = tutti_broadcast(comm, recv, count, dtype_, 0);
+      status = tutti_broadcast(comm, recv, count, dtype_, root_);
       break;
     case Collective::allgather:
       status = tutti_allgather(comm, send, recv, count, dtype_);
       break;
     case Collective::gather:
-      status = tutti_gather(comm, send, recv, count, dtype_, 0);
+      status = tutti_gather(comm, send, recv, count, dtype_, root_);
       break;
     case Collective::scatter:
-      status = tutti_scatter(comm, send, recv, count, dtype_, 0);
+      status = tutti_scatter(comm, send, recv, count, dtype_, root_);
       break;
     case Collective::reduce_scatter:
       status = tutti_reduce_scatter(comm, send, recv, count, dtype_, op_);
@@ -119,6 +147,8 @@ void Bench::call(const Point& point) {
       break;
   }
   if (status != TUTTI_OK) require(status, fmt::format("{} of {} elements", name(collective_), count));
+  root_ = (root_ + 1) % static_cast<int>(job_.size());
+  if (collective_ == Collective::scan || collective_ == Collective::exscan) tell_first();
 }
 
 double Bench::time(const Point& point, uint64_t calls) {

@@ -45,13 +45,21 @@ class Bench {
   TypeClass type() const noexcept { return type_; }
   uint32_t element_bytes() const noexcept { return element_bytes_; }
 
-  /// "": what Tutti chooses. False, on all ranks: it cannot be used here.
+  /// False, on all ranks: it cannot be used here.
   bool force(const std::string& algorithm);
-  void call(const Point& point);
-  /// Nanoseconds a call, of the slowest rank. Throws Interrupted.
+  /// What Tutti chooses, in the same form; forces nothing any more.
+  std::string choice(const Point& point);
+  /// As often as it takes for calls to find all that they need.
+  void warm_up(const Point& point);
+  /// Nanoseconds a call, of the slowest rank. Throws Interrupted. Calls do not overlap as those of a pipeline would, whose time
+  /// would not be that of one: each has another root than the one before, and after a scan the last rank tells the first.
   double time(const Point& point, uint64_t calls);
 
  private:
+  void call(const Point& point);
+  bool is_rooted() const noexcept;
+  void tell_first();
+
   const Job& job_;
   Collective collective_;
   TypeClass type_;
@@ -60,6 +68,7 @@ class Bench {
   uint32_t element_bytes_;
   std::vector<std::byte> send_;
   std::vector<std::byte> recv_;
+  int root_ = 0;
 };
 
 /// Of the type that stands for its class.

@@ -27,7 +27,7 @@ struct Verdict {
   uint64_t bad = 0;
 };
 
-/// What Tutti chooses is the last contender, which takes part to the end.
+/// Measures all that may be the fastest; what Tutti chooses is one of them, and takes part to the end.
 class Judging {
  public:
   Judging(const Job& job, const Options& options, Progress& progress, Verdict& verdict)
@@ -37,35 +37,48 @@ class Judging {
     Requirements required;
     required.type = series.type;
     contenders_ = contender_grid(series.collective, job_.shape(), required);
-    std::vector<std::string> texts = texts_of(contenders_);
-    texts.emplace_back();
+    const std::vector<std::string> grid = texts_of(contenders_);
     Bench bench(job_, series.collective, series.type, most_bytes(series));
     for (const Point& point : series.points) {
       progress_.begin(text_of(series, point));
-      std::vector<bool> takes_part(texts.size(), true);
-      for (size_t n = 0; n < contenders_.size(); ++n) takes_part[n] = differs_at(contenders_[n], point.bytes);
+      std::vector<std::string> texts = grid;
+      std::vector<bool> takes_part;
+      for (const Contender& one : contenders_) takes_part.push_back(differs_at(one, point.bytes));
+      const size_t own = place_of(bench.choice(point), point, texts);
+      takes_part.resize(texts.size(), true);
       Search search(takes_part);
-      search.keep(contenders_.size());
+      search.keep(own);
       measure(bench, point, texts, options_.effort, true, search);
-      report(series, point, texts, search);
+      report(series, point, texts, own, search);
       progress_.done(weight_of(series, point, options_, job_.size()), true);
     }
   }
 
  private:
-  void report(const Series& series, const Point& point, const std::vector<std::string>& texts, const Search& search) {
+  /// Of the choice among the contenders; parameters that make no difference are as good as the default ones. Appended where it is
+  /// none of them.
+  size_t place_of(const std::string& choice, const Point& point, std::vector<std::string>& texts) const {
+    const auto at = static_cast<size_t>(std::find(texts.begin(), texts.end(), choice) - texts.begin());
+    if (at == texts.size()) texts.push_back(choice);
+    if (at >= contenders_.size() || differs_at(contenders_[at], point.bytes)) return at;
+    // Of each algorithm the first has the default parameters.
+    const auto alike = [&](const Contender& one) { return one.algorithm == contenders_[at].algorithm; };
+    return static_cast<size_t>(std::find_if(contenders_.begin(), contenders_.end(), alike) - contenders_.begin());
+  }
+
+  void report(const Series& series, const Point& point, const std::vector<std::string>& texts, size_t own, const Search& search) {
     const size_t best = search.best(0);
-    if (best >= contenders_.size()) return;
+    if (best == SIZE_MAX) return;
     const double best_ns = search.ns(best, 1);
-    const double own_ns = search.ns(contenders_.size(), 1);
+    const double own_ns = search.ns(own, 1);
     const double ratio = own_ns / best_ns;
     ++verdict_.points;
     if (ratio <= kGood) ++verdict_.good;
     if (ratio > kBad) ++verdict_.bad;
     if (job_.rank() != 0) return;
     progress_.clear();
-    fmt::print("{:<15} {:>10} {:>12.1f} {:>12.1f} {:>7.2f}  {}\n", name(series.collective), point.bytes, own_ns / 1000,
-               best_ns / 1000, ratio, texts[best]);
+    fmt::print("{:<15} {:>10} {:>12.1f} {:>12.1f} {:>7.2f}  {:<46} {}\n", name(series.collective), point.bytes, own_ns / 1000,
+               best_ns / 1000, ratio, texts[best], own == best ? "=" : texts[own]);
     std::fflush(stdout);
   }
 
@@ -92,8 +105,8 @@ int judge(const Job& job, const Options& options) {
     fmt::print("# {} ranks on {} nodes over {}; tuning file: {}\n", job.size(), job.nodes(), job.links(),
                file == nullptr || *file == '\0' ? "none" : file);
     fmt::print("# the best is found by one half of the rounds; times and ratio are of the other half\n");
-    fmt::print("# {:<13} {:>10} {:>12} {:>12} {:>7}  {}\n", "collective", "bytes", "choice (us)", "best (us)", "ratio",
-               "best fixed");
+    fmt::print("# {:<13} {:>10} {:>12} {:>12} {:>7}  {:<46} {}\n", "collective", "bytes", "choice (us)", "best (us)", "ratio",
+               "best fixed", "choice");
   }
   try {
     for (const Series& series : all) judging.run(series);

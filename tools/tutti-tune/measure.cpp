@@ -26,7 +26,7 @@ void measure(Bench& bench, const Point& point, const std::vector<std::string>& c
       search.withdraw(one);
       continue;
     }
-    if (point.bytes < kLargeBytes) bench.call(point);
+    if (point.bytes < kLargeBytes) bench.warm_up(point);
     search.record_first(one, bench.time(point, 1));
   }
   search.prune(0);
@@ -41,7 +41,7 @@ void measure(Bench& bench, const Point& point, const std::vector<std::string>& c
     for (const size_t one : order) {
       bench.force(contenders[one]);
       const uint64_t calls = calls_in(effort.block_ns, search.ns(one));
-      if (calls > 1 || point.bytes < kLargeBytes) bench.call(point);
+      if (calls > 1 || point.bytes < kLargeBytes) bench.warm_up(point);
       const double ns = bench.time(point, calls);
       search.record(one, ns, half);
       spent_ns += ns * static_cast<double>(calls);

@@ -35,23 +35,15 @@ struct Raw {
   bool quick = false;
 };
 
-std::vector<std::string_view> collective_names() {
-  std::vector<std::string_view> names;
-  for (uint32_t c = 0; c < kCollectiveCount; ++c) names.push_back(name(static_cast<Collective>(c)));
-  return names;
-}
-
 std::string hint(std::string_view word, const std::vector<std::string_view>& known) {
   if (const std::string_view near = nearest_name(word, known); !near.empty()) return fmt::format("did you mean '{}'?", near);
   return fmt::format("there are: {}", fmt::join(known, ", "));
 }
 
 Collective collective_of(const std::string& word) {
-  const std::vector<std::string_view> names = collective_names();
-  for (uint32_t c = 0; c < kCollectiveCount; ++c) {
-    if (names[c] == word) return static_cast<Collective>(c);
-  }
-  throw UsageError(fmt::format("there is no collective '{}'; {}", word, hint(word, names)));
+  const Result<Collective> found = parse_collective(word);
+  if (!found) throw UsageError(std::string(found.status().message()));
+  return *found;
 }
 
 TypeClass type_of(const std::string& word) {

@@ -33,17 +33,14 @@ void Search::withdraw(size_t contender) {
 }
 
 void Search::prune(size_t round) {
-  std::vector<size_t> order;
-  for (const size_t n : alive_) {
-    if (!contenders_[n].kept) order.push_back(n);
-  }
+  std::vector<size_t> order = alive_;
   if (order.empty()) return;
   std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) { return least_ns(a) < least_ns(b); });
   const size_t faster_half = std::max(kFewest, (order.size() + 1) / 2);
   for (size_t place = 1; place < order.size(); ++place) {
     const double behind = least_ns(order[place]) / least_ns(order[0]);
     const bool halved = round >= kFirstHalving && place >= faster_half && behind > kNear;
-    if (behind > too_slow(round) || halved) std::erase(alive_, order[place]);
+    if (!contenders_[order[place]].kept && (behind > too_slow(round) || halved)) std::erase(alive_, order[place]);
   }
 }
 
@@ -79,7 +76,6 @@ double Search::ns(size_t contender, size_t half) const {
 size_t Search::best(size_t half) const {
   size_t winner = SIZE_MAX;
   for (const size_t n : alive_) {
-    if (contenders_[n].kept) continue;
     if (winner == SIZE_MAX || ns(n, half) < ns(winner, half)) winner = n;
   }
   return winner;

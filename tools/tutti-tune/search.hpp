@@ -32,7 +32,7 @@ class Search {
   /// The mean of the lowest third of the times, each without what slows all of its round down. Infinity where nothing was
   /// recorded.
   double ns(size_t contender, size_t half = 0) const;
-  /// The fastest; contenders that were dropped, or are kept whatever they take, are not considered. SIZE_MAX: none.
+  /// The fastest of those that were not dropped. SIZE_MAX: none.
   size_t best(size_t half = 0) const;
   size_t size() const noexcept { return contenders_.size(); }
 

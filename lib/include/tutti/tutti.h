@@ -277,6 +277,11 @@ TUTTI_API tutti_status_t tutti_comm_split(tutti_comm_t comm, int color, int key,
  * before keep theirs. Collective over comm, blocking; rank 0's text counts. TUTTI_ERR_CONFIG on all ranks, and nothing is
  * changed, where it cannot be used here. */
 TUTTI_API tutti_status_t tutti_comm_set_algorithm(tutti_comm_t comm, const char* collective, const char* algorithm);
+/* Which one calls of `collective` use, in the same form, as text with a zero at the end; TUTTI_ERR_TRUNCATED where it has no place
+ * (256 bytes are enough). bytes: of the whole vector, all blocks together, which are of equal lengths; op: only where the
+ * collective has one. Local. */
+TUTTI_API tutti_status_t tutti_comm_get_algorithm(tutti_comm_t comm, const char* collective, uint64_t bytes, tutti_dtype_t dtype,
+                                                  tutti_op_t op, char* algorithm, size_t capacity_bytes);
 
 /* Releases a communicator. Local: does not wait for peers. Outstanding requests complete with TUTTI_ERR_ABORTED. */
 TUTTI_API tutti_status_t tutti_comm_destroy(tutti_comm_t comm);

@@ -64,6 +64,34 @@ TEST_CASE("an algorithm that cannot be used is an error on all ranks, and change
   CHECK(faults == "");
 }
 
+TEST_CASE("what calls use can be asked for") {
+  const std::string faults = run_ranks(3, {}, [](tutti_comm_t comm, int, Complaints& complaints) {
+    const auto used = [&](const char* collective, uint64_t bytes) {
+      char text[256] = "";
+      complaints.expect_status(
+          tutti_comm_get_algorithm(comm, collective, bytes, TUTTI_FLOAT32, TUTTI_SUM, text, sizeof text), TUTTI_OK, collective);
+      return std::string(text);
+    };
+    complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", "ring:segment_bytes=16K"), TUTTI_OK, "ring");
+    complaints.expect(used("allreduce", 1000) == "ring:segment_bytes=16K,channels=1", used("allreduce", 1000));
+    complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", ""), TUTTI_OK, "free");
+    complaints.expect(used("allreduce", 8) != used("allreduce", 64 << 20), "the same for 8 bytes and 64 MiB: " + used("allreduce", 8));
+    complaints.expect(!used("barrier", 0).empty() && !used("alltoall", 12).empty(), "nothing for a barrier or an alltoall");
+
+    char text[4] = "";
+    complaints.expect_status(tutti_comm_get_algorithm(comm, "allreduce", 8, TUTTI_FLOAT32, TUTTI_SUM, text, sizeof text),
+                             TUTTI_ERR_TRUNCATED, "no place");
+    complaints.expect_status(tutti_comm_get_algorithm(comm, "alreduce", 8, TUTTI_FLOAT32, TUTTI_SUM, text, sizeof text),
+                             TUTTI_ERR_ARGUMENT, "collective");
+    complaints.expect(std::string(tutti_last_error()).find("did you mean 'allreduce'") != std::string::npos, tutti_last_error());
+    complaints.expect_status(tutti_comm_get_algorithm(comm, "allreduce", 8, TUTTI_FLOAT32, TUTTI_BAND, text, sizeof text),
+                             TUTTI_ERR_OP, "bits of floats");
+    complaints.expect_status(tutti_comm_get_algorithm(comm, "allreduce", 8, TUTTI_FLOAT32, TUTTI_SUM, nullptr, 0),
+                             TUTTI_ERR_ARGUMENT, "no text");
+  });
+  CHECK(faults == "");
+}
+
 TEST_CASE("persistent and outstanding calls are not disturbed when an algorithm is forced") {
   const std::string faults = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
     int32_t own = rank + 1;

@@ -56,6 +56,8 @@ class Communicator {
   Result<std::unique_ptr<Communicator>> split(int32_t color, int32_t key);
   /// Forces an algorithm from now on, on this communicator; "": none. Collective; rank 0's text counts.
   Status set_algorithm(Collective collective, std::string_view text);
+  /// What a call with these arguments uses, as set_algorithm wants it.
+  Result<std::string> algorithm_for(const CollectiveArguments& arguments);
   void abort() { context_->engine().abort(group_); }
 
   /// What calls of messages need for a while. Any thread.
@@ -77,6 +79,8 @@ class Communicator {
   Communicator(std::shared_ptr<Context> context, uint64_t id, uint32_t rank, std::vector<uint32_t> world_ranks,
                uint64_t timeout_ns);
   Status prepare();
+  /// range: other counts of the same call that it would be the row for.
+  Result<const SelectionRow*> row_for(const CollectiveArguments& arguments, CountRange* range = nullptr);
   Status agree_on_tuning();
   void use_tuning();
   /// Everybody gets rank 0's text. Collective.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.hpp"
 #include "schedule/shape.hpp"
 
 /// A collective as data: what one rank does, as an algorithm writes it. Knows no transport, no byte count, no address.
@@ -52,6 +53,8 @@ enum class Collective : uint8_t {
 };
 inline constexpr uint32_t kCollectiveCount = 11;
 std::string_view name(Collective collective) noexcept;
+/// TUTTI_ERR_ARGUMENT says what there is.
+Result<Collective> parse_collective(std::string_view text);
 
 /// Input and output are the caller's and hold what schedule/collective.hpp says; scratch is allocated once a plan, its contents
 /// are undefined at the start.

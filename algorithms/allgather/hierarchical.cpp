@@ -106,7 +106,7 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const Cost
     const Price& price = levels[level].price;
     const double others = levels[level].longest - 1.0;
     total_ns += price.latency_ns + others * (price.message_ns + under * price.ns_per_byte);
-    total_ns += std::bit_width(levels[level].longest - 1) * price.exchange_ns(n);
+    total_ns += std::bit_width(levels[level].longest - 1) * price.one_way_ns(n);
     under *= levels[level].longest;
   }
   return total_ns + (levels.back().longest - 1.0) * levels.back().price.exchange_ns(under);

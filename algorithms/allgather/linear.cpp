@@ -29,7 +29,7 @@ Schedule build(const PlanRequest& request) {
 /// All latencies overlap.
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   if (shape.size == 1) return model.step_ns();
-  return model.far().latency_ns + model.all_pairs_ns(static_cast<double>(bytes) / shape.size);
+  return model.meeting_ns() + model.all_pairs_ns(static_cast<double>(bytes) / shape.size);
 }
 
 }  // namespace

@@ -56,10 +56,10 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const Cost
   const double block_bytes = static_cast<double>(bytes) / shape.size;
   double total_ns = model.step_ns();
   for (uint32_t round = 0; round < pairs.rounds(); ++round) {
-    total_ns += model.exchange(round).exchange_ns(block_bytes * shape.size / pairs.active() * (1u << round));
+    total_ns += model.exchange_of(pairs.active(), round).exchange_ns(block_bytes * shape.size / pairs.active() * (1u << round));
   }
   if (pairs.extra() == 0) return total_ns;
-  return total_ns + model.neighbour().exchange_ns(block_bytes) + model.neighbour().exchange_ns(static_cast<double>(bytes));
+  return total_ns + model.tree_edge(0).one_way_ns(block_bytes) + model.tree_edge(0).one_way_ns(static_cast<double>(bytes));
 }
 
 }  // namespace

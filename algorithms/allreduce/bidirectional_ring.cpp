@@ -46,7 +46,7 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
   const double block_bytes = static_cast<double>(bytes) / shape.size;
   const double more_lanes_ns = 2 * (lanes_for(parameters, shape.size) - 1) * model.neighbour().message_ns;
   return model.step_ns() + 2 * steps * (model.neighbour().exchange_ns(block_bytes) + more_lanes_ns) +
-         steps * block_bytes * model.reduce_ns_per_byte();
+         steps * model.neighbour().fold_ns(block_bytes);
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   if (shape.size == 1) return model.step_ns();
   const double part_bytes = static_cast<double>(bytes) / shape.size;
-  return 2 * (model.far().latency_ns + model.all_pairs_ns(part_bytes)) +
-         (shape.size - 1.0) * part_bytes * model.reduce_ns_per_byte();
+  return 2 * (model.meeting_ns() + model.all_pairs_ns(part_bytes)) +
+         model.all_folds_ns((shape.size - 1.0) * part_bytes);
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
   const double chunk = chunk_bytes(bytes / 2, parameters[kSegmentBytes]);
   const auto depth = static_cast<uint32_t>(std::bit_width(shape.size) - 1);
   const double hops_ns = tree_hops_ns(depth, 2 * chunk, model) + depth * 2 * model.near().message_ns;
-  return 2 * model.step_ns() + 2 * hops_ns + depth * chunk * 2 * model.reduce_ns_per_byte() +
-         (depth == 0 ? 0 : (half - chunk) * (4 * model.far().ns_per_byte + 2 * model.reduce_ns_per_byte()));
+  return 2 * model.step_ns() + 2 * hops_ns + depth * 2 * model.near().fold_ns(chunk) +
+         (depth == 0 ? 0 : 2 * (half - chunk) * (2 * model.stream_ns_per_byte(2) + model.stream_fold_ns_per_byte(1)));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   if (shape.size == 1) return model.step_ns();
   const auto n = static_cast<double>(bytes);
-  return model.far().latency_ns + model.all_pairs_ns(n) + (shape.size - 1.0) * n * model.reduce_ns_per_byte();
+  return model.meeting_ns() + model.all_pairs_ns(n) + model.all_folds_ns((shape.size - 1.0) * n);
 }
 
 }  // namespace

@@ -79,14 +79,14 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
     const Price& price = levels[level].price;
     const double moved = n * (1 + (depth - 1) / lanes);
     total_ns += 2 * (depth * (price.latency_ns + 2 * lanes * price.message_ns) + moved * price.ns_per_byte) +
-                moved * model.reduce_ns_per_byte();
+                price.fold_ns(moved);
   }
   const Pairs pairs(levels.back().longest);
   const Price& price = levels.back().price;
   const double extra = pairs.extra() > 0 ? 1 : 0;
   const double moved = n * (pairs.active() - 1.0) / pairs.active() + extra * n;
   return total_ns + 2 * (pairs.rounds() + extra) * (price.latency_ns + 2 * lanes * price.message_ns) +
-         moved * (2 * price.ns_per_byte + model.reduce_ns_per_byte());
+         2 * moved * price.ns_per_byte * price.both_ways + price.fold_ns(moved);
 }
 
 constexpr std::string_view kSource =

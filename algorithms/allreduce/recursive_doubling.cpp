@@ -57,11 +57,13 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   const Pairs pairs(shape.size);
   const double vector_bytes = static_cast<double>(bytes);
-  const double fold_ns = vector_bytes * model.reduce_ns_per_byte();
   double total_ns = model.step_ns();
-  for (uint32_t round = 0; round < pairs.rounds(); ++round) total_ns += model.exchange(round).exchange_ns(vector_bytes) + fold_ns;
+  for (uint32_t round = 0; round < pairs.rounds(); ++round) {
+    const Price price = model.exchange_of(pairs.active(), round);
+    total_ns += price.exchange_ns(vector_bytes) + price.fold_ns(vector_bytes);
+  }
   if (pairs.extra() == 0) return total_ns;
-  return total_ns + 2 * model.neighbour().exchange_ns(vector_bytes) + fold_ns;
+  return total_ns + 2 * model.tree_edge(0).one_way_ns(vector_bytes) + model.tree_edge(0).fold_ns(vector_bytes);
 }
 
 }  // namespace

@@ -97,17 +97,16 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
   const Spans spans = spans_of(shape.size, parameters);
   const double neighbours = spans.length - 1.0 + (spans.longer > 0 ? 1 : 0);
   const auto n = static_cast<double>(bytes);
-  const double fold_ns = n * model.reduce_ns_per_byte();
   double total_ns = model.step_ns();
   double distance = spans.length;
   for (uint32_t round = 0; round < spans.rounds; ++round, distance *= spans.radix) {
-    const Price price = model.exchange(static_cast<uint32_t>(std::log2(distance)));
-    const double sent_ns = 2 * price.message_ns + n * price.ns_per_byte;
-    total_ns += price.latency_ns + (spans.radix - 1.0) * (sent_ns + fold_ns);
+    const Price price = model.exchange_of(spans.acting, static_cast<uint32_t>(std::log2(distance)));
+    total_ns += price.latency_ns + (spans.radix - 1.0) * (price.each_exchange_ns(n) + price.fold_ns(n));
   }
   if (neighbours == 0) return total_ns;
-  const Price price = model.neighbour();
-  return total_ns + 2 * price.latency_ns + neighbours * (2 * (2 * price.message_ns + n * price.ns_per_byte) + fold_ns);
+  const Price price = model.tree_edge(0);
+  const double passed_ns = 2 * (price.message_ns + n * price.ns_per_byte);
+  return total_ns + 2 * (price.latency_ns + price.message_ns) + neighbours * (passed_ns + price.fold_ns(n));
 }
 
 }  // namespace

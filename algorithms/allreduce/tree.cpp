@@ -29,8 +29,8 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
   const auto depth = static_cast<uint32_t>(std::bit_width(shape.size) - 1);
   const double hops_ns = tree_hops_ns(depth, chunk, model);
   const double rest = static_cast<double>(bytes) - chunk;
-  return model.step_ns() + 2 * hops_ns + depth * chunk * 2 * model.reduce_ns_per_byte() +
-         (depth == 0 ? 0 : rest * (3 * model.far().ns_per_byte + 2 * model.reduce_ns_per_byte()));
+  return model.step_ns() + 2 * hops_ns + depth * 2 * model.near().fold_ns(chunk) +
+         (depth == 0 ? 0 : rest * (model.stream_ns_per_byte(3) + model.stream_ns_per_byte(3) + model.stream_fold_ns_per_byte(2)));
 }
 
 }  // namespace

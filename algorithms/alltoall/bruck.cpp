@@ -90,7 +90,7 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const Cost
   const double half = static_cast<double>(bytes) / 2;
   double total_ns = model.step_ns() + 3 * copies * kCopyNs;
   for (uint32_t round = 0; 1u << round < shape.size; ++round) {
-    total_ns += model.exchange(round).exchange_ns(half) + 2 * half * model.reduce_ns_per_byte();
+    total_ns += model.exchange(round).exchange_ns(half) + 2 * model.exchange(round).fold_ns(half);
   }
   return total_ns;
 }

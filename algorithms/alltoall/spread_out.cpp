@@ -40,7 +40,7 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
   if (shape.size == 1) return model.step_ns();
   const uint64_t window = parameters[kWindow];
   const double windows = static_cast<double>((shape.size - 1 + window - 1) / window);
-  return windows * model.far().latency_ns + model.all_pairs_ns(static_cast<double>(bytes) / shape.size);
+  return windows * model.meeting_ns() + model.all_pairs_ns(static_cast<double>(bytes) / shape.size);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   double total_ns = model.step_ns();
   for (uint32_t round = 0; 1u << round < shape.size; ++round) {
-    total_ns += model.tree_edge(round).exchange_ns(static_cast<double>(bytes));
+    total_ns += model.tree_edge(round).one_way_ns(static_cast<double>(bytes));
   }
   return total_ns;
 }

@@ -37,9 +37,10 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
   const uint64_t segment_bytes = parameters[kSegmentBytes];
   const uint64_t chunk = segment_bytes == 0 ? bytes : std::min(bytes, segment_bytes);
   const double chunks = chunk == 0 ? 1 : static_cast<double>((bytes + chunk - 1) / chunk);
-  const Price price = model.neighbour();
-  const double follow_ns = 2 * price.message_ns + static_cast<double>(chunk) * price.ns_per_byte;
-  return chain_latencies_ns(model) + (shape.size - 1.0) * follow_ns + (chunks - 1) * follow_ns;
+  const Price& alone = model.far();
+  const double hop_ns = 2 * alone.message_ns + static_cast<double>(chunk) * alone.ns_per_byte;
+  const double follow_ns = 2 * model.neighbour().message_ns + static_cast<double>(chunk) * model.stream_ns_per_byte(2);
+  return chain_latencies_ns(model) + (shape.size - 1.0) * hop_ns + (chunks - 1) * follow_ns;
 }
 
 }  // namespace

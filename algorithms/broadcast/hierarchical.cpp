@@ -45,7 +45,7 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   double total_ns = model.step_ns();
   for (const LevelPrice& level : level_prices(shape, model)) {
-    total_ns += std::bit_width(level.longest - 1) * level.price.exchange_ns(static_cast<double>(bytes));
+    total_ns += std::bit_width(level.longest - 1) * level.price.one_way_ns(static_cast<double>(bytes));
   }
   return total_ns;
 }

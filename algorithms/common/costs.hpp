@@ -22,14 +22,17 @@ inline double folding_chain_ns(const Shape& shape, uint64_t bytes, uint64_t segm
   const double chunk = chunk_bytes(bytes, segment_bytes);
   const double chunks = chunk > 0 ? static_cast<double>(bytes) / chunk : 1;
   const Price price = model.neighbour();
-  const double follow_ns = 3 * price.message_ns + chunk * (price.ns_per_byte + model.reduce_ns_per_byte());
-  return model.step_ns() + chain_latencies_ns(model) + (shape.size - 1.0) * follow_ns + (chunks - 1) * follow_ns;
+  const Price alone = model.node_count() > 1 ? model.far() : model.near();
+  const double hop_ns = 2 * alone.message_ns + chunk * alone.ns_per_byte + alone.fold_ns(chunk);
+  const double follow_ns =
+      3 * price.message_ns + chunk * (model.stream_ns_per_byte(2) + model.stream_fold_ns_per_byte(1));
+  return model.step_ns() + chain_latencies_ns(model) + (shape.size - 1.0) * hop_ns + (chunks - 1) * follow_ns;
 }
 
 /// A block between the root and each other rank: the latencies overlap, the root handles the messages one by one.
 inline double star_ns(const Shape& shape, uint64_t bytes, const CostModel& model) {
   if (shape.size == 1) return model.step_ns();
-  return model.far().latency_ns + model.star_ns(static_cast<double>(bytes) / shape.size);
+  return model.meeting_ns() + model.star_ns(static_cast<double>(bytes) / shape.size);
 }
 
 /// The same up or down a tree: a round for each bit; all blocks but the root's pass it, a subtree's at once.
@@ -37,7 +40,7 @@ inline double block_tree_ns(const Shape& shape, uint64_t bytes, const CostModel&
   double total_ns = model.step_ns();
   for (uint32_t round = 0; 1u << round < shape.size; ++round) {
     const double blocks = std::min(1u << round, shape.size - (1u << round));
-    total_ns += model.tree_edge(round).exchange_ns(static_cast<double>(bytes) / shape.size * blocks);
+    total_ns += model.tree_edge(round).one_way_ns(static_cast<double>(bytes) / shape.size * blocks);
   }
   return total_ns;
 }
@@ -45,7 +48,7 @@ inline double block_tree_ns(const Shape& shape, uint64_t bytes, const CostModel&
 /// Down or up a balanced tree over ranks in order: the lower half of its levels is near, if anything is.
 inline double tree_hops_ns(uint32_t depth, double chunk_bytes, const CostModel& model) {
   double total_ns = 0;
-  for (uint32_t level = 0; level < depth; ++level) total_ns += model.tree_edge(level).exchange_ns(chunk_bytes);
+  for (uint32_t level = 0; level < depth; ++level) total_ns += model.tree_edge(level).one_way_ns(chunk_bytes);
   return total_ns;
 }
 
@@ -61,12 +64,15 @@ inline double halving_ns(const Shape& shape, double bytes, const CostModel& mode
   for (uint32_t round = 0; round < pairs.rounds(); ++round) {
     moved /= 2;
     const uint32_t distance = way == Halves::far_first ? pairs.rounds() - 1 - round : round;
-    total_ns += (back ? 2 : 1) * model.exchange(distance).exchange_ns(moved) + moved * model.reduce_ns_per_byte();
+    const Price price = model.exchange_of(pairs.active(), distance);
+    total_ns += (way == Halves::there_and_back ? 2 : 1) * price.exchange_ns(moved) + price.fold_ns(moved);
+    if (way == Halves::there_and_back_to_one) total_ns += model.tree_edge(distance).one_way_ns(moved);
   }
   if (pairs.extra() == 0) return total_ns;
-  total_ns += model.neighbour().exchange_ns(bytes) + bytes * model.reduce_ns_per_byte();
+  const Price price = model.tree_edge(0);
+  total_ns += price.one_way_ns(bytes) + price.fold_ns(bytes);
   if (way == Halves::there_and_back_to_one) return total_ns;
-  return total_ns + model.neighbour().exchange_ns(back ? bytes : bytes / shape.size);
+  return total_ns + price.one_way_ns(back ? bytes : bytes / shape.size);
 }
 
 }  // namespace tutti

@@ -47,8 +47,9 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   double total_ns = model.step_ns();
   for (uint32_t round = 0; 1u << round < shape.size; ++round) {
-    const double fold_ns = static_cast<double>(bytes) * 2 * model.reduce_ns_per_byte();
-    total_ns += model.exchange(round).exchange_ns(static_cast<double>(bytes)) + 2 * model.step_ns() + fold_ns;
+    const Price price = model.exchange(round);
+    const auto n = static_cast<double>(bytes);
+    total_ns += price.exchange_ns(n) + 2 * model.step_ns() + 2 * price.fold_ns(n);
   }
   return total_ns;
 }

@@ -41,8 +41,8 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   double total_ns = model.step_ns();
   for (const LevelPrice& level : level_prices(shape, model)) {
-    const double fold_ns = static_cast<double>(bytes) * model.reduce_ns_per_byte();
-    total_ns += binomial_depth(level.longest) * (level.price.exchange_ns(static_cast<double>(bytes)) + fold_ns);
+    const auto n = static_cast<double>(bytes);
+    total_ns += binomial_depth(level.longest) * (level.price.one_way_ns(n) + level.price.fold_ns(n));
   }
   return total_ns;
 }

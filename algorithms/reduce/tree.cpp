@@ -29,8 +29,8 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
   const double chunk = chunk_bytes(bytes, parameters[kSegmentBytes]);
   const auto depth = static_cast<uint32_t>(std::bit_width(shape.size) - 1);
   const double rest = static_cast<double>(bytes) - chunk;
-  const double rest_ns = rest * (2 * model.far().ns_per_byte + 2 * model.reduce_ns_per_byte());
-  return model.step_ns() + tree_hops_ns(depth, 2 * chunk, model) + depth * chunk * 2 * model.reduce_ns_per_byte() +
+  const double rest_ns = rest * (model.stream_ns_per_byte(3) + model.stream_fold_ns_per_byte(2));
+  return model.step_ns() + tree_hops_ns(depth, 2 * chunk, model) + depth * 2 * model.near().fold_ns(chunk) +
          (shape.size == 1 ? 0 : rest_ns);
 }
 

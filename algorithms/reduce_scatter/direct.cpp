@@ -30,7 +30,7 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   if (shape.size == 1) return model.step_ns();
   const double block_bytes = static_cast<double>(bytes) / shape.size;
-  return model.far().latency_ns + model.all_pairs_ns(block_bytes) + (shape.size - 1.0) * block_bytes * model.reduce_ns_per_byte();
+  return model.meeting_ns() + model.all_pairs_ns(block_bytes) + model.all_folds_ns((shape.size - 1.0) * block_bytes);
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   const double block_bytes = static_cast<double>(bytes) / shape.size;
   if (shape.size == 1) return model.step_ns();
-  const double latencies_ns =
-      (shape.size - model.ranks_per_node()) * model.far().latency_ns + (model.ranks_per_node() - 1.0) * model.near().latency_ns;
-  return latencies_ns + model.all_pairs_ns(block_bytes) + (shape.size - 1.0) * block_bytes * model.reduce_ns_per_byte();
+  const double beside = model.ranks_per_node() - 1.0;
+  const double farther = model.far().latency_ns - model.near().latency_ns;
+  return (shape.size - 1.0) * model.meeting_ns() - beside * farther + model.all_pairs_ns(block_bytes) + model.all_folds_ns((shape.size - 1.0) * block_bytes);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
   const double steps = shape.size - 1.0;
   const double block_bytes = static_cast<double>(bytes) / shape.size;
   const double more_lanes_ns = 2 * (lanes_for(parameters, shape.size) - 1) * model.neighbour().message_ns;
-  const double fold_ns = block_bytes * model.reduce_ns_per_byte();
+  const double fold_ns = model.neighbour().fold_ns(block_bytes);
   return model.step_ns() + steps * (model.neighbour().exchange_ns(block_bytes) + more_lanes_ns + fold_ns);
 }
 

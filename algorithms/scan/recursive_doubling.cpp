@@ -37,8 +37,8 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   double total_ns = model.step_ns();
   for (uint32_t round = 0; 1u << round < shape.size; ++round) {
-    total_ns +=
-        model.exchange(round).exchange_ns(static_cast<double>(bytes)) + static_cast<double>(bytes) * model.reduce_ns_per_byte();
+    const Price price = model.exchange(round);
+    total_ns += price.exchange_ns(static_cast<double>(bytes)) + price.fold_ns(static_cast<double>(bytes));
   }
   return total_ns;
 }

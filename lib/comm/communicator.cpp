@@ -105,7 +105,8 @@ Status Communicator::prepare() {
   }
   Selector::Overrides overrides;
   for (uint32_t c = 0; c < kCollectiveCount; ++c) overrides[c] = context_->agreed(kAlgorithmSettings[c]);
-  selector_ = std::make_unique<Selector>(std::move(shape), cost_model(node_of, context_->node_slots()), std::move(overrides));
+  const CostModel model = cost_model(node_of, context_->node_slots(), cpus_per_rank(context_->found_topology(), world_ranks_));
+  selector_ = std::make_unique<Selector>(std::move(shape), model, std::move(overrides));
   TUTTI_TRY(selector_->check());
   use_tuning();
   capabilities_.max_segment_bytes = context_->max_segment_bytes();

@@ -17,6 +17,15 @@ namespace {
 /// Beyond this the last row goes on: costs grow in proportion to the size long before.
 constexpr uint64_t kLargestProbeBytes = uint64_t{1} << 40;
 
+/// Segments that stay in a core's caches, while messages are still few.
+constexpr uint64_t kCachedSegmentBytes = 256 << 10;
+
+/// info.parameters.size(): there is none.
+size_t segment_parameter(const AlgorithmInfo& info) {
+  const auto is_segment = [](const ParameterInfo& parameter) { return parameter.name == "segment_bytes"; };
+  return static_cast<size_t>(std::find_if(info.parameters.begin(), info.parameters.end(), is_segment) - info.parameters.begin());
+}
+
 struct Candidate {
   const AlgorithmInfo* algorithm;
   Parameters parameters;
@@ -30,14 +39,13 @@ class Ranking {
 
   const Candidate& operator[](size_t index) const { return candidates_[index]; }
   double cost_ns(size_t index, uint64_t bytes) const {
-    const Candidate& candidate = candidates_[index];
-    return candidate.algorithm->cost_ns(shape_, bytes, candidate.parameters, model_);
+    return candidates_[index].algorithm->cost_ns(shape_, bytes, candidates_[index].parameters, model_);
   }
-  /// The cheapest but for `except`; of equals the first registered. candidates.size() when there is none.
-  size_t best(uint64_t bytes, size_t except = SIZE_MAX) const {
+  /// The cheapest but for those of `except`; of equals the first registered. candidates.size() when there is none.
+  size_t best(uint64_t bytes, const AlgorithmInfo* except = nullptr) const {
     size_t winner = candidates_.size();
     for (size_t n = 0; n < candidates_.size(); ++n) {
-      if (n == except) continue;
+      if (candidates_[n].algorithm == except) continue;
       if (winner == candidates_.size() || cost_ns(n, bytes) < cost_ns(winner, bytes)) winner = n;
     }
     return winner;
@@ -98,7 +106,7 @@ uint64_t typical_bytes(const Range& range) {
 std::string reason(const Ranking& ranking, const Range& range) {
   const std::string_view winner = ranking[range.winner].algorithm->name;
   const uint64_t bytes = typical_bytes(range);
-  const size_t second = ranking.best(bytes, range.winner);
+  const size_t second = ranking.best(bytes, ranking[range.winner].algorithm);
   const std::string predicted = format_time(ranking.cost_ns(range.winner, bytes));
   if (second == ranking.size()) return fmt::format("{}: the only one for this shape, {} predicted", winner, predicted);
   return fmt::format("{}: {} predicted at {}, next best {} {}", winner, predicted, format_bytes(bytes),
@@ -107,13 +115,15 @@ std::string reason(const Ranking& ranking, const Range& range) {
 
 }  // namespace
 
-CostModel cost_model(std::span<const uint32_t> node_of, bool node_slots) {
-  constexpr Price kSlots = {400, 0.15, 50};
-  // Each message costs both ends system calls: many at once are not free.
-  constexpr Price kMessages = {8000, 0.5, 2500};
-  constexpr double kReduceNsPerByte = 0.1;
-  constexpr double kStepNs = 50;
-  return {node_of, node_slots ? kSlots : kMessages, kMessages, kReduceNsPerByte, kStepNs};
+CostModel cost_model(std::span<const uint32_t> node_of, bool node_slots, double cpus_per_rank) {
+  // Within a node processors copy, to and from; where there are no slots, each message costs both ends system calls. Fitted to
+  // what tutti-tune measured with 2 to 8 ranks on 2 processors.
+  constexpr Price kSlots = {200, 0.04, 45, 2, 0.004};
+  constexpr Price kLoopback = {1000, 0.2, 4400, 1.75, 0.02};
+  constexpr Price kNetwork = {8000, 0.5, 2500, 1, 0.1};
+  constexpr double kStepNs = 20;
+  if (node_slots) return {node_of, kSlots, kNetwork, kStepNs, {cpus_per_rank, 600, 2000}};
+  return {node_of, kLoopback, kNetwork, kStepNs, {cpus_per_rank, 500, 10000}};
 }
 
 bool nests(const Shape& shape) {
@@ -141,6 +151,10 @@ Result<std::vector<SelectionRow>> selection_table(Collective collective, const S
   for (const AlgorithmInfo* info : all_algorithms()) {
     if (info->collective != collective || unusable(*info, shape, required) != nullptr) continue;
     candidates.push_back({info, default_parameters(*info)});
+    const size_t segment = segment_parameter(*info);
+    if (segment == info->parameters.size()) continue;
+    candidates.push_back(candidates.back());
+    candidates.back().parameters[segment] = kCachedSegmentBytes;
   }
   if (candidates.empty()) {
     return error(TUTTI_ERR_UNSUPPORTED, "there is no {} algorithm for {} ranks{}{}{}", name(collective), shape.size,

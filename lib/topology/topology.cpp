@@ -3,6 +3,7 @@
 #include "topology/topology.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -64,6 +65,29 @@ std::vector<NestingLevel> nesting_of(const Topology& topology, std::span<const u
     levels.push_back(std::move(candidates[n]));
   }
   return levels;
+}
+
+double cpus_per_rank(const Topology& found, std::span<const uint32_t> members) {
+  struct Machine {
+    CpuList cpus;
+    size_t ranks = 0;
+  };
+  std::map<std::string_view, Machine> machines;
+  for (const uint32_t rank : members) {
+    const Place& place = found.place(rank);
+    Machine& machine = machines[place.machine];
+    ++machine.ranks;
+    // Mostly all ranks of a machine name the same ones.
+    if (std::includes(machine.cpus.begin(), machine.cpus.end(), place.cpus.begin(), place.cpus.end())) continue;
+    machine.cpus.insert(machine.cpus.end(), place.cpus.begin(), place.cpus.end());
+    std::sort(machine.cpus.begin(), machine.cpus.end());
+    machine.cpus.erase(std::unique(machine.cpus.begin(), machine.cpus.end()), machine.cpus.end());
+  }
+  double fewest = INFINITY;
+  for (const auto& [name, machine] : machines) {
+    if (!machine.cpus.empty()) fewest = std::min(fewest, static_cast<double>(machine.cpus.size()) / static_cast<double>(machine.ranks));
+  }
+  return fewest;
 }
 
 bool is_oversubscribed(const Topology& found, uint32_t rank) {

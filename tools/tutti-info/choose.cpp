@@ -51,6 +51,11 @@ Shape shape_of(const ChooseRequest& request) {
   return shape;
 }
 
+double cpus_per_rank(const ChooseRequest& request) {
+  const uint32_t ranks_per_node = (request.rank_count + request.node_count - 1) / request.node_count;
+  return request.cpu_count == 0 ? INFINITY : static_cast<double>(request.cpu_count) / ranks_per_node;
+}
+
 std::string links_of(const ChooseRequest& request) {
   if (!request.links.empty()) return request.links;
   return links_text(request.node_count == request.rank_count ? "" : "shm", request.node_count == 1 ? "" : "tcp");
@@ -128,7 +133,7 @@ Result<std::string> choose_page(const ChooseRequest& request) {
   const Shape shape = shape_of(request);
   const std::string links = links_of(request);
   const CostModel model = cost_model(shape.group_of.empty() ? std::vector<uint32_t>(shape.size, 0) : shape.group_of[0],
-                                     links.find("shm") != links.npos);
+                                     links.find("shm") != links.npos, cpus_per_rank(request));
   Selector::Overrides overrides;
   const auto collective = static_cast<size_t>(request.collective);
   overrides[collective] = *request.config.lookup(name(request.collective));

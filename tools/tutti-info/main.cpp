@@ -42,7 +42,7 @@ struct Arguments {
   bool markdown = false, json = false, xml = false, job = false, between_nodes = false, in_place = false, dot = false, verify = false;
   bool uneven = false, ordered = false;
   std::string collective, bytes = "0", algorithm, lowered, type = "f32", links, tuning_file, load;
-  uint32_t ranks = 0, nodes = 1, root = 0;
+  uint32_t ranks = 0, nodes = 1, root = 0, cpus = 0;
   std::optional<uint32_t> rank;
 };
 
@@ -71,12 +71,14 @@ void declare_choice(CLI::App& command, Arguments& given) {
   command.add_option("-n,--ranks", given.ranks, "Number of ranks")->required()->type_name("N");
   command.add_option("-a,--algorithm", given.algorithm, "Force it: ring:segment_bytes=256K,channels=2")->type_name("TEXT");
   command.add_flag("--between-nodes", given.between_nodes, "Choose as for ranks on different nodes; default: all on one");
+  command.add_option("--cpus", given.cpus, "CPUs of a node that its ranks may use (default: one for each)")->type_name("N");
 }
 
 void declare_choose(CLI::App& command, Arguments& given) {
   command.add_option("collective", given.collective, "allreduce, broadcast ...")->required()->type_name("COLLECTIVE");
   command.add_option("-n,--ranks", given.ranks, "Number of ranks")->required()->type_name("N");
   command.add_option("--nodes", given.nodes, "Nodes that they are on, in blocks (default 1)")->type_name("M");
+  command.add_option("--cpus", given.cpus, "CPUs of a node that its ranks may use (default: one for each)")->type_name("N");
   command.add_option("-b,--bytes", given.bytes, "Size of the whole vector, all blocks together")->required()->type_name("SIZE");
   command.add_option("-t,--type", given.type, "Type, as f32, or class of types, as small_float (default f32)")->type_name("TYPE");
   command.add_option("--links", given.links, "Transports within nodes / between them (default as there are nodes: shm/tcp)")
@@ -124,7 +126,7 @@ Result<std::string> choice_page(const Arguments& given, bool schedule) {
   const Result<Collective> collective = parse_collective(given.collective);
   if (!collective.ok()) return collective.status();
   ScheduleRequest request;
-  request.select = {*collective, given.ranks, given.algorithm, !given.between_nodes};
+  request.select = {*collective, given.ranks, given.algorithm, !given.between_nodes, given.cpus};
   if (!schedule) return select_page(request.select);
   const Result<uint64_t> bytes = parse_bytes(given.bytes);
   if (!bytes.ok()) return bytes.status().with_context("--bytes");
@@ -155,6 +157,7 @@ Result<std::string> explanation(const Arguments& given, Config config) {
   request.collective = *collective;
   request.rank_count = given.ranks;
   request.node_count = given.nodes;
+  request.cpu_count = given.cpus;
   request.bytes = *bytes;
   request.type = given.type;
   request.links = given.links;

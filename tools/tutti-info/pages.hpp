@@ -29,7 +29,8 @@ struct SelectRequest {
   Collective collective = Collective::allreduce;
   uint32_t rank_count = 1;
   std::string algorithm;  // text of an override; "": chosen
-  bool one_node = true;  ///< else a rank a node
+  bool one_node = true;   ///< else a rank a node
+  uint32_t cpu_count = 0;  ///< of a node; 0: one for each rank
 };
 Result<std::string> select_page(const SelectRequest& request);
 
@@ -38,6 +39,7 @@ struct ChooseRequest {
   Collective collective = Collective::allreduce;
   uint32_t rank_count = 1;
   uint32_t node_count = 1;
+  uint32_t cpu_count = 0;  // of a node; 0: one for each rank
   uint64_t bytes = 0;
   std::string type = "f32";  // a type or a class of types
   std::string links;         // "": shm within a node, tcp between

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -24,7 +25,8 @@ constexpr uint64_t kSlotBytes = 65536;      // the default of the setting shm_sl
 CostModel prices_for(const SelectRequest& request) {
   std::vector<uint32_t> node_of(request.rank_count, 0);
   if (!request.one_node) std::iota(node_of.begin(), node_of.end(), 0u);
-  return cost_model(node_of, request.one_node);
+  const double ranks = request.one_node ? request.rank_count : 1;
+  return cost_model(node_of, request.one_node, request.cpu_count == 0 ? INFINITY : request.cpu_count / ranks);
 }
 
 Result<std::vector<SelectionRow>> table_for(const SelectRequest& request) {

@@ -117,7 +117,8 @@ void Network::derive_shape() {
 
 CostModel Network::cost_model() const {
   const auto price = [&](const Reach& reach, double latency_ns, double link_ns_per_byte) {
-    return Price{latency_ns, 2 * reach.copy_ns_per_byte + link_ns_per_byte, reach.overhead_ns + spec_.prices.step_ns};
+    return Price{latency_ns, 2 * reach.copy_ns_per_byte + link_ns_per_byte, reach.overhead_ns + spec_.prices.step_ns, 1,
+                 spec_.prices.reduce_ns_per_byte};
   };
   std::vector<uint32_t> node_of(rank_count_);
   for (uint32_t rank = 0; rank < rank_count_; ++rank) node_of[rank] = rank / spec_.ranks_per_node;
@@ -125,8 +126,7 @@ CostModel Network::cost_model() const {
   Route longest;
   if (node_count_ > 1) route(0, rank_count_ - 1, longest);
   return {node_of, price(spec_.prices.node, spec_.prices.node.latency_ns, 0),
-          price(spec_.prices.network, longest.latency_ns, 1 / spec_.nic_gbytes_per_s), spec_.prices.reduce_ns_per_byte,
-          spec_.prices.step_ns};
+          price(spec_.prices.network, longest.latency_ns, 1 / spec_.nic_gbytes_per_s), spec_.prices.step_ns};
 }
 
 }  // namespace tutti

@@ -26,7 +26,7 @@ size_t g_allocations = 0;
 namespace tutti {
 namespace {
 
-CostModel network(uint32_t ranks) { return CostModel::uniform(ranks, {2000, 0.2, 100}, 0.1, 100); }
+CostModel network(uint32_t ranks) { return CostModel::uniform(ranks, {2000, 0.2, 100, 1, 0.1}, 100); }
 
 std::vector<SelectionRow> table_of(Collective collective, uint32_t ranks, std::string_view text = "") {
   Result<std::vector<SelectionRow>> table = selection_table(collective, Shape::flat(ranks), text, network(ranks));
@@ -71,7 +71,9 @@ TEST_CASE("thresholds are exported: rows ascend, cover every size, and change wh
       for (size_t row = 0; row + 1 < table.size(); ++row) {
         const uint64_t threshold = table[row].up_to_bytes;
         CHECK(threshold < table[row + 1].up_to_bytes);
-        CHECK(table[row].choice.algorithm != table[row + 1].choice.algorithm);
+        const Choice& one = table[row].choice;
+        const Choice& next = table[row + 1].choice;
+        CHECK((one.algorithm != next.algorithm || one.parameters != next.parameters));
         CHECK(&select(table, threshold) == &table[row]);
         CHECK(&select(table, threshold + 1) == &table[row + 1]);
         CHECK(cost_ns(table[row].choice, ranks, threshold) <= cost_ns(table[row + 1].choice, ranks, threshold));

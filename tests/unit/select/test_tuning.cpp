@@ -11,7 +11,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-CostModel network(uint32_t ranks) { return CostModel::uniform(ranks, {2000, 0.2, 100}, 0.1, 100); }
+CostModel network(uint32_t ranks) { return CostModel::uniform(ranks, {2000, 0.2, 100, 1, 0.1}, 100); }
 
 constexpr const char* kFile = R"(# what a person may write
 tutti-tuning 1

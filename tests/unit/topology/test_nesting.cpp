@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include <numeric>
 
@@ -129,4 +130,21 @@ TEST_CASE("ranks that have to share CPUs", "[topology]") {
   CHECK(sharing({{"m", "0-1"}, {"n", "0-1"}, {"n", "0-1"}, {"n", "0-1"}}) == "nyyy");
   // Nobody knows.
   CHECK(sharing({{"m", ""}}) == "y");
+}
+
+TEST_CASE("CPUs for each rank, where there are the fewest", "[topology]") {
+  const auto cpus = [](const std::vector<std::pair<const char*, const char*>>& ranks, const std::vector<uint32_t>& members) {
+    std::vector<Place> places;
+    for (const auto& [machine, list] : ranks) {
+      Place& one = places.emplace_back();
+      one.machine = machine;
+      one.cpus = parse_cpu_list(list);
+    }
+    return cpus_per_rank(Topology(std::move(places)), members);
+  };
+  CHECK(cpus({{"m", "0-1"}, {"m", "0-1"}, {"m", "0-1"}, {"m", "0-1"}}, {0, 1, 2, 3}) == 0.5);
+  CHECK(cpus({{"m", "0-1"}, {"m", "0-1"}, {"m", "0-1"}, {"m", "0-1"}}, {1, 3}) == 1);
+  CHECK(cpus({{"m", "0-3"}, {"m", "2-5"}, {"m", "4"}}, {0, 1, 2}) == 2);
+  CHECK(cpus({{"m", "0-7"}, {"n", "0-1"}, {"m", "0-7"}, {"n", "0-1"}}, {0, 1, 2, 3}) == 1);
+  CHECK(std::isinf(cpus({{"m", ""}, {"m", ""}}, {0, 1})));
 }

@@ -79,6 +79,8 @@ class Context : public std::enable_shared_from_this<Context> {
   RequestPool& requests() noexcept { return requests_; }
   /// Where all ranks are: the same on all of them.
   const Topology& topology() const noexcept { return topology_.used; }
+  /// What ranks found, not what was imagined for them.
+  const Topology& found_topology() const noexcept { return topology_.found; }
   /// Longest segment that every pair can carry in a slot; agreed by all.
   uint64_t max_segment_bytes() const noexcept { return max_segment_bytes_; }
   /// Whether on every node all ranks reach each other through slots; agreed by all.

@@ -32,7 +32,8 @@ struct SelectionRow {
 
 /// The prices that algorithms are compared by: the same numbers on every rank, whatever each measured, since the choice must not
 /// differ between ranks. node_of[rank]: numbers from 0. node_slots: the ranks of a node reach each other through shared memory.
-CostModel cost_model(std::span<const uint32_t> node_of, bool node_slots);
+/// cpus_per_rank: where ranks have the fewest; INFINITY: enough.
+CostModel cost_model(std::span<const uint32_t> node_of, bool node_slots, double cpus_per_rank);
 
 /// What a call asks of its algorithm beside its collective; the same on all ranks.
 struct Requirements {

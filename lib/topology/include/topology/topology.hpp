@@ -53,4 +53,8 @@ std::vector<NestingLevel> nesting_of(const Topology& topology, std::span<const u
 /// machine, or more bound to a set with its CPUs than there are CPUs in the set. `found` is what ranks found, not what was imagined for them.
 bool is_oversubscribed(const Topology& found, uint32_t rank);
 
+/// CPUs that each of `members` has on the machine where it has the fewest, by what their affinities allow; may be below 1.
+/// INFINITY where nobody knows.
+double cpus_per_rank(const Topology& found, std::span<const uint32_t> members);
+
 }  // namespace tutti

@@ -116,7 +116,7 @@ class Usage(unittest.TestCase):
     def test_wrong_command_lines(self):
         for args, word in (
             (("compare", "allreduce"), "--ranks"),
-            (("compare", "allreduc", "-n", 4), "known are allreduce"),
+            (("compare", "allreduc", "-n", 4), "did you mean 'allreduce'"),
             (("compare", "allreduce", "-n", 4, "-a", "rong"), "there are"),
             (("compare", "allreduce", "-n", 4, "-b", "lots"), "--bytes"),
             (("compare", "broadcast", "-n", 4, "--root", 4), "--root"),

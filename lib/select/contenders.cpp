@@ -66,8 +66,10 @@ bool differs_at(const Contender& contender, uint64_t bytes) {
   constexpr uint64_t kShareBytes = 32 << 10;  // below, a lane more is only a lane more
   for (size_t n = 0; n < contender.parameters.size(); ++n) {
     const ParameterInfo& info = contender.algorithm->parameters[n];
-    if (contender.parameters[n] == info.default_value) continue;
-    if (info.bytes && contender.parameters[n] * 2 > bytes) return false;
+    const uint64_t value = contender.parameters[n];
+    if (value == info.default_value) continue;
+    const bool in_one_piece = info.default_value == 0 || info.default_value >= bytes;  // by default
+    if (info.bytes && value * 2 > bytes && (value < bytes || in_one_piece)) return false;
     const bool shares = info.name == "channels" || info.name == "leaders";
     if (shares && contender.parameters[n] * kShareBytes > bytes) return false;
   }

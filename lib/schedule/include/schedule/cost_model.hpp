@@ -73,13 +73,14 @@ class CostModel {
   /// A byte more of what passes through a tree or chain of ranks, chunk by chunk: so many messages that carry it have an end at
   /// one rank, at most.
   double stream_ns_per_byte(double ends) const noexcept {
+    const double others = static_cast<double>(node_of_.size()) - 1;
     if (node_count_ > 1) return far_.ns_per_byte * std::max(1.0, ends - 1);
-    return near_.ns_per_byte * std::max(ends, 2 * (static_cast<double>(node_of_.size()) - 1) / processors_);
+    return near_.ns_per_byte * std::max(std::min(ends, others), 2 * others / processors_);
   }
   /// Likewise what is folded, so many times at one rank.
   double stream_fold_ns_per_byte(double folds) const noexcept {
-    return near_.fold_ns_per_byte *
-           std::max(folds, node_count_ > 1 ? 0 : (static_cast<double>(node_of_.size()) - 1) / processors_);
+    const double others = static_cast<double>(node_of_.size()) - 1;
+    return near_.fold_ns_per_byte * std::max(std::min(folds, others), node_count_ > 1 ? 0 : others / processors_);
   }
   /// Time for `bytes` between one rank and each of the others: all pass that rank's node.
   double star_ns(double bytes) const noexcept;

@@ -40,6 +40,7 @@ Outcome Directory::grow() {
   if (t == kTables) return Outcome::failure(TUTTI_ERR_RESOURCE, "too many channels are open on one rank");
   const uint32_t count = entries_of(t);
   Table table{0, std::pmr::vector<uint8_t>(count, uint8_t{0}, tables_.get_allocator().resource())};
+  tables_.reserve(kTables);  // nothing fails once the table has its memory
   if (Outcome got = pool_.allocate(uint64_t{count} * sizeof(Entry), table.offset); !got.ok()) return got;
   auto* entries = arena_.at<Entry>(table.offset);
   for (uint32_t i = 0; i < count; ++i) new (entries + i) Entry{};

@@ -100,8 +100,9 @@ tutti_status_t Endpoint::make_channel(Peer& peer, uint64_t id, bool sends, Chann
   made->endpoint = this;
   made->peer = &peer;
   made->id = id;
+  if (sends) free_closed();
+  make_room_to_close();
   if (sends) {
-    free_closed();
     made->sender = std::make_unique<Sender>(*share_, peer.index);
     if (const Outcome opened = made->sender->open({peer.index, false, id}); !opened.ok()) {
       host_.log(TUTTI_LOG_INFO, "no channel to " + rank_text(peer.rank) + ": " + opened.text);
@@ -151,6 +152,16 @@ void Endpoint::free_closed() {
     sender->free_memory();
     return true;
   });
+}
+
+/// Closing any of the channels that are open allocates nothing.
+void Endpoint::make_room_to_close() {
+  const auto make_room = [this](auto& left_behind) {
+    const size_t most = left_behind.size() + channels_.size();
+    if (left_behind.capacity() < most) left_behind.reserve(std::max(most, 2 * left_behind.capacity()));
+  };
+  make_room(closed_);
+  make_room(orphans_);
 }
 
 void Endpoint::settle_orphans() {
@@ -207,7 +218,7 @@ tutti_status_t Endpoint::notify(uint32_t rank, const void* notice, size_t bytes)
 uint32_t Endpoint::take_notices(Peer& peer) {
   if (peer.state == Peer::State::kFailed || peer.state == Peer::State::kUnlinked) return 0;
   if (!peer.notices_in) {
-    peer.notices_in = std::make_unique<Receiver>(*share_, peer.index, RingKey{share_->self, true, 0});
+    peer.notices_in.emplace(*share_, peer.index, RingKey{share_->self, true, 0});
   }
   uint32_t taken = 0;
   for (;;) {
@@ -244,8 +255,8 @@ uint32_t Endpoint::take_flagged_notices() {
 
 void Endpoint::gone(Peer& peer, Peer::State state, int cause, std::string text) {
   if (peer.state == Peer::State::kFailed || peer.state == Peer::State::kUnlinked || peer.state == state) return;
+  departures_.push_back({peer.rank, cause, std::move(text)});  // first: what there is no memory for is found again
   peer.state = state;
-  departures_.push_back({peer.rank, cause, std::move(text)});
 }
 
 void Endpoint::take_cuts() {

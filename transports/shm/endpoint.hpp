@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -22,7 +23,7 @@ struct Peer {
   uint32_t index = 0;
   State state = State::kUnlinked;
   std::unique_ptr<Sender> notices_out;
-  std::unique_ptr<Receiver> notices_in;
+  std::optional<Receiver> notices_in;  // in place: a notice must not be lost for want of memory
 };
 
 /// One end of a channel: one of the two pointers is set.
@@ -100,6 +101,7 @@ class Endpoint {
   void reject(Peer& peer);
   void settle_orphans();
   void free_closed();
+  void make_room_to_close();
   bool can_free(const Sender& sender) const;
   uint32_t deliver();
   Bell& bell() const { return share_->node->arena->control(share_->self).bell; }

@@ -6,6 +6,7 @@
 #include <memory_resource>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "arena.hpp"
 
@@ -19,18 +20,25 @@ class Pool {
 
   /// `bytes` rounded up to kLine, aligned to kLine. Contents are whatever was there.
   Outcome allocate(uint64_t bytes, uint64_t& offset);
-  void release(uint64_t offset, uint64_t bytes);
+  /// Allocates nothing: allocate() has seen to that.
+  void release(uint64_t offset, uint64_t bytes) noexcept;
 
   /// What the pool holds of the arena, in use or not, and what is in use.
   uint64_t held_bytes() const { return held_bytes_; }
   uint64_t used_bytes() const { return used_bytes_; }
 
  private:
-  void insert(uint64_t offset, uint64_t bytes);
+  using ByOffset = std::pmr::map<uint64_t, uint64_t>;
+  using BySize = std::pmr::set<std::pair<uint64_t, uint64_t>>;
+  void provide_nodes();
+  void insert(uint64_t offset, uint64_t bytes) noexcept;
 
   Arena& arena_;
-  std::pmr::map<uint64_t, uint64_t> by_offset_;
-  std::pmr::set<std::pair<uint64_t, uint64_t>> by_size_;
+  ByOffset by_offset_;
+  BySize by_size_;
+  std::vector<ByOffset::node_type> offset_nodes_;  // for what is going to be released
+  std::vector<BySize::node_type> size_nodes_;
+  size_t used_count_ = 0;  // pieces in use
   uint64_t held_bytes_ = 0;
   uint64_t used_bytes_ = 0;
 };

@@ -27,9 +27,14 @@ Outcome Sender::open(const RingKey& key) {
   heads_ = arena.at<SlotHead>(ring_ + sizeof(RingTail));
   for (uint32_t i = 0; i < slots; ++i) new (heads_ + i) SlotHead{};
   mask_ = slots - 1;
-  Outcome added = share_.directory.add(key, ring_, slots, place_);
-  if (!added.ok()) share_.pool.release(ring_, ring_bytes(slots));
-  return added;
+  try {
+    Outcome added = share_.directory.add(key, ring_, slots, place_);
+    if (!added.ok()) share_.pool.release(ring_, ring_bytes(slots));
+    return added;
+  } catch (const std::bad_alloc&) {
+    share_.pool.release(ring_, ring_bytes(slots));
+    throw;
+  }
 }
 
 tutti_status_t Sender::refresh_credit() {

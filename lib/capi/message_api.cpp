@@ -286,7 +286,7 @@ extern "C" tutti_status_t tutti_request_get_message(tutti_request_t request, tut
     if ((*found)->is_persistent && !(*found)->is_active && !receive.done())
       return error(TUTTI_ERR_ARGUMENT, "the receive has never been started");
     (*found)->context->engine().wait((*found)->operation());
-    return tell_result(receive, receive.result(), message);
+    return tell_result(receive, copy_of(receive.result()), message);
   });
 }
 

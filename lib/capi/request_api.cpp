@@ -8,7 +8,7 @@ namespace {
 
 /// Of a completed request: its result. The handle is gone afterwards, unless the request is persistent.
 Status release(tutti_request_t* handle, Request& request, const Operation& operation) {
-  Status result = operation.result();
+  Status result = copy_of(operation.result());
   if (request.is_persistent) {
     request.is_active = false;
     return result;
@@ -28,6 +28,23 @@ Status wait_one(tutti_request_t* handle) {
   Operation& operation = request->operation();
   if (!operation.done()) request->context->engine().wait(operation);
   return release(handle, *request, operation);
+}
+
+/// The others are waited for even if there is no memory for what is wrong with this one.
+Status wait_for_one_of_several(tutti_request_t* handle) noexcept {
+  try {
+    return wait_one(handle);
+  } catch (const std::bad_alloc&) {
+    return Status(TUTTI_ERR_MEMORY);
+  }
+}
+
+Status of_request(const Status& status, size_t index) noexcept {
+  try {
+    return status.with_context(fmt::format("request {}", index));
+  } catch (const std::bad_alloc&) {
+    return Status(status.code());
+  }
 }
 
 }  // namespace
@@ -60,9 +77,9 @@ extern "C" tutti_status_t tutti_wait_all(size_t request_count, tutti_request_t* 
     if (!requests && request_count > 0) return null_argument("requests");
     Status first;
     for (size_t i = 0; i < request_count; ++i) {
-      Status status = requests[i] ? wait_one(&requests[i]) : Status();
+      const Status status = requests[i] ? wait_for_one_of_several(&requests[i]) : Status();
       if (statuses) statuses[i] = status.code();
-      if (first.ok() && !status.ok()) first = status.with_context(fmt::format("request {}", i));
+      if (first.ok() && !status.ok()) first = of_request(status, i);
     }
     return first;
   });
@@ -108,7 +125,7 @@ extern "C" tutti_status_t tutti_start_all(size_t request_count, const tutti_requ
     if (!requests && request_count > 0) return null_argument("requests");
     for (size_t i = 0; i < request_count; ++i) {
       const Status started = start_one(requests[i]);
-      if (!started.ok()) return started.with_context(fmt::format("request {}", i));
+      if (!started.ok()) return of_request(started, i);
     }
     return Status();
   });

@@ -192,7 +192,7 @@ Status Communicator::run(const CollectiveArguments& arguments) {
   CollectiveCall& call = checks_ ? checked_call_ : call_;
   call.prepare(*this, arguments, deadline());
   context_->engine().run(group_, call);
-  return call.result();
+  return copy_of(call.result());
 }
 
 Result<Request*> Communicator::prepare(const CollectiveArguments& arguments, bool persistent) {
@@ -232,19 +232,23 @@ Result<Request*> Communicator::launch(const std::shared_ptr<CallGroup>& group) {
 Status Communicator::run(MessageOperation& message) {
   message.reset(deadline());
   context_->engine().run(group_, message);
-  return message.result();
+  return copy_of(message.result());
 }
 
 Status Communicator::run_both(MessageOperation& first, MessageOperation& second) {
   first.reset(deadline());
   second.reset(deadline());
   context_->engine().run_both(group_, first, second);
-  return first.result().ok() ? second.result() : first.result();
+  return copy_of(first.result().ok() ? second.result() : first.result());
 }
 
 // Everybody learns everybody's colour and key through one small allreduce: each contributes its own two numbers and zeros.
 Result<std::unique_ptr<Communicator>> Communicator::split(int32_t color, int32_t key) {
   std::vector<int32_t> all(size_t{2} * size(), 0);
+  std::vector<std::tuple<int32_t, uint32_t>> members;  // key, old rank
+  std::vector<uint32_t> world_ranks;
+  members.reserve(size());  // once all have met, nothing may fail that others do not hear of
+  world_ranks.reserve(size());
   all[size_t{2} * rank_] = color;
   all[size_t{2} * rank_ + 1] = key;
   CollectiveArguments arguments;
@@ -255,7 +259,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int32_t color, int32_t
   arguments.count = all.size();
   arguments.dtype = DType::i32;
   arguments.element_bytes = sizeof(int32_t);
-  const Status met = run(arguments);
+  Status met = run(arguments);
   if (met.code() == TUTTI_ERR_CONCURRENT) return met;
   const uint64_t split = ++split_count_;
   if (!met.ok()) {
@@ -264,20 +268,30 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int32_t color, int32_t
     return met;
   }
   if (color < 0) return std::unique_ptr<Communicator>();
-  std::vector<std::tuple<int32_t, uint32_t>> members;  // key, old rank
   for (uint32_t r = 0; r < size(); ++r)
     if (all[size_t{2} * r] == color) members.emplace_back(all[size_t{2} * r + 1], r);
   std::sort(members.begin(), members.end());
-  std::vector<uint32_t> world_ranks;
   uint32_t rank = 0;
   for (const auto& [member_key, old_rank] : members) {
     if (old_rank == rank_) rank = static_cast<uint32_t>(world_ranks.size());
     world_ranks.push_back(world_ranks_[old_rank]);
   }
-  const uint64_t id = child_id(group_.id(), split, static_cast<uint32_t>(color));
-  std::unique_ptr<Communicator> result(new Communicator(context_, id, rank, std::move(world_ranks), timeout_ns_));
-  TUTTI_TRY(result->prepare());
-  return result;
+  return make_part(child_id(group_.id(), split, static_cast<uint32_t>(color)), rank, world_ranks);
+}
+
+/// What others of the same colour make as well.
+Result<std::unique_ptr<Communicator>> Communicator::make_part(uint64_t id, uint32_t rank,
+                                                              const std::vector<uint32_t>& world_ranks) {
+  try {
+    std::unique_ptr<Communicator> part(new Communicator(context_, id, rank, world_ranks, timeout_ns_));
+    const Status prepared = part->prepare();
+    if (prepared.ok()) return part;
+    context_->engine().failed_to_make(id, world_ranks, prepared.code());
+    return prepared;
+  } catch (const std::bad_alloc&) {
+    context_->engine().failed_to_make(id, world_ranks, TUTTI_ERR_MEMORY);
+    throw;
+  }
 }
 
 }  // namespace tutti

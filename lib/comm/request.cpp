@@ -129,8 +129,8 @@ void Request::release() noexcept {
 Request* RequestPool::take(std::shared_ptr<Context> context) {
   const std::lock_guard<std::mutex> hold(mutex_);
   if (free_.empty()) {
+    free_.reserve(all_.size() + 1);  // first, and so that giving back never allocates
     all_.push_back(std::make_unique<Request>(*this));
-    free_.reserve(all_.size());  // so that giving back never allocates
     free_.push_back(all_.back().get());
   }
   Request* request = free_.back();

@@ -109,15 +109,23 @@ Status Communicator::take_from_first(std::string& text) {
 
 Status Communicator::set_algorithm(Collective collective, std::string_view text) {
   std::string agreed = std::string(name(collective)) + '=' + std::string(text);
-  TUTTI_TRY(take_from_first(agreed));
-  const size_t equals = agreed.find('=');
-  Status forced = error(TUTTI_ERR_ARGUMENT, "rank 0 speaks of another collective, {}", agreed.substr(0, equals));
-  if (agreed.substr(0, equals) != name(collective)) return forced;
-  // Calls before this one have ended, those after it have not begun: no rank is between two choices.
-  context_->engine().exclusively([&] {
-    forced = selector_->force(collective, std::string_view(agreed).substr(equals + 1));
-    call_.forget_last();
-  });
+  const std::string_view own_name = name(collective);
+  Status forced;
+  try {
+    TUTTI_TRY(take_from_first(agreed));
+    const std::string_view told = agreed;
+    const size_t equals = told.find('=');
+    if (told.substr(0, equals) != own_name)
+      return error(TUTTI_ERR_ARGUMENT, "rank 0 speaks of another collective, {}", told.substr(0, equals));
+    // Calls before this one have ended, those after it have not begun: no rank is between two choices.
+    context_->engine().exclusively([&] {
+      forced = selector_->force(collective, told.substr(equals + 1));
+      call_.forget_last();
+    });
+  } catch (const std::bad_alloc&) {
+    context_->engine().abort(group_);  // others may have made another choice by now
+    throw;
+  }
   return forced;
 }
 

@@ -16,14 +16,6 @@ PointToPoint::PointToPoint(ChannelSet& channels, uint32_t rank)
       receivers_(channels.world_ranks().size()),
       matching_(static_cast<uint32_t>(channels.world_ranks().size())) {}
 
-Status copy_of(const Status& status) noexcept {
-  try {
-    return status;
-  } catch (const std::bad_alloc&) {
-    return Status(status.code());
-  }
-}
-
 // ---- messages that have come --------------------------------------------------------------------------------------------
 
 Arrived& ArrivedPool::take() {

@@ -58,6 +58,19 @@ void Engine::never_made(uint64_t id, const std::vector<uint32_t>& members) {
   exclusively([&] { remember({id, 0, {}, members, Notice(), NoticeCall()}); });
 }
 
+void Engine::failed_to_make(uint64_t id, const std::vector<uint32_t>& members, tutti_status_t code) {
+  exclusively([&] {
+    Notice failure;
+    failure.kind = Notice::failed;
+    failure.id = id;
+    failure.code = code;
+    failure.culprit = Group::kNobody;
+    for (const uint32_t member : members)
+      if (member != fabric_.rank()) tell(member, failure);
+    remember({id, 0, {}, members, failure, NoticeCall()});
+  });
+}
+
 void Engine::remember(Left left) {
   left_.push_back(std::move(left));
   if (left_.size() > kMostLeft) left_.pop_front();
@@ -190,35 +203,44 @@ void Engine::send_last_notices(Deadline deadline) {
 
 // ---- events ---------------------------------------------------------------------------------------------------------
 
+// One that cannot be handled for want of memory fails what it is about, and only that.
 void Engine::handle_events() noexcept {
-  try {
-    handle_all_events();
-  } catch (const std::bad_alloc&) {
-    events_lost_ = true;
-  }
+  gone_.handle_all([this](const Gone& gone) {
+    try {
+      handle_gone(gone);
+    } catch (const std::bad_alloc&) {
+      events_lost_ = true;
+    }
+  });
+  received_.handle_all([this](const PendingNotice& received) {
+    try {
+      handle_notice(received);
+    } catch (const std::bad_alloc&) {
+      // About one that is not here yet: who waits in it asks, and is told again.
+      const bool says_why = received.notice.kind == Notice::failed && received.notice.code < 0;
+      Group* group = find(received.notice.id);
+      if (group != nullptr) fail(*group, Status(says_why ? received.notice.code : TUTTI_ERR_MEMORY), Group::kNobody);
+    }
+  });
+  if (attention_.exchange(false, std::memory_order_seq_cst)) handle_abort_wanted();
+  if (!to_send_.empty()) send_notices();
   if (!events_lost_) return;
   // Nobody knows any more what was to be told: no group may wait for it.
   events_lost_ = false;
   for (Group* group : groups_) fail(*group, Status(TUTTI_ERR_MEMORY), Group::kNobody);
 }
 
-void Engine::handle_all_events() {
-  while (!gone_.empty()) {
-    std::vector<Gone> gone;
-    gone.swap(gone_);
-    for (const Gone& one : gone) handle_gone(one);
+void Engine::handle_abort_wanted() noexcept {
+  for (Group* group : groups_) {
+    if (!group->abort_wanted_.exchange(false, std::memory_order_seq_cst)) continue;
+    Status why(TUTTI_ERR_ABORTED);
+    try {
+      why = error(TUTTI_ERR_ABORTED, "the communicator was aborted here");
+    } catch (const std::bad_alloc&) {
+      // Then without words.
+    }
+    fail(*group, std::move(why), fabric_.rank());
   }
-  if (!received_.empty()) {
-    std::vector<PendingNotice> received;
-    received.swap(received_);
-    for (const PendingNotice& one : received) handle_notice(one);
-  }
-  if (attention_.exchange(false, std::memory_order_seq_cst)) {
-    for (Group* group : std::vector<Group*>(groups_))
-      if (group->abort_wanted_.exchange(false, std::memory_order_seq_cst))
-        fail(*group, error(TUTTI_ERR_ABORTED, "the communicator was aborted here"), fabric_.rank());
-  }
-  if (!to_send_.empty()) send_notices();
 }
 
 void Engine::handle_gone(const Gone& gone) {

@@ -81,6 +81,7 @@ class Communicator {
   Status prepare();
   /// range: other counts of the same call that it would be the row for.
   Result<const SelectionRow*> row_for(const CollectiveArguments& arguments, CountRange* range = nullptr);
+  Result<std::unique_ptr<Communicator>> make_part(uint64_t id, uint32_t rank, const std::vector<uint32_t>& world_ranks);
   Status agree_on_tuning();
   void use_tuning();
   /// Everybody gets rank 0's text. Collective.

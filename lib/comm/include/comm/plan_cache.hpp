@@ -37,12 +37,14 @@ class PlanCache {
     return &entries_.front().plan;
   }
   const std::shared_ptr<Plan>* insert(const Key& key, std::shared_ptr<Plan> plan) {
-    if (entries_.size() >= capacity_) {
+    std::list<Entry> made;
+    made.push_front({key, std::move(plan)});
+    index_.insert_or_assign(key, made.begin());
+    entries_.splice(entries_.begin(), made);  // what is in the one is in the other
+    if (entries_.size() > capacity_) {
       index_.erase(entries_.back().key);
       entries_.pop_back();
     }
-    entries_.push_front({key, std::move(plan)});
-    index_[key] = entries_.begin();
     return &entries_.front().plan;
   }
   size_t size() const noexcept { return entries_.size(); }

@@ -36,6 +36,36 @@ struct EngineCounters {
   uint64_t failures = 0;    ///< groups that failed
 };
 
+/// What transports tell in the midst of other work, to be handled afterwards. Keeps its memory: a few at a time allocate nothing.
+template <class Event>
+class Inbox {
+ public:
+  Inbox() {
+    waiting_.reserve(kRoom);
+    spare_.reserve(kRoom);
+  }
+  bool empty() const noexcept { return waiting_.empty(); }
+  /// Throws std::bad_alloc.
+  void push_back(Event event) { waiting_.push_back(std::move(event)); }
+  /// handle(event), which does not throw, and may lead to more events.
+  template <class Handle>
+  void handle_all(Handle&& handle) noexcept {
+    while (!waiting_.empty()) {
+      std::vector<Event> now;
+      now.swap(spare_);
+      now.swap(waiting_);
+      for (const Event& event : now) handle(event);
+      now.clear();
+      if (now.capacity() > spare_.capacity()) spare_.swap(now);
+    }
+  }
+
+ private:
+  static constexpr size_t kRoom = 32;
+  std::vector<Event> waiting_;
+  std::vector<Event> spare_;  // empty
+};
+
 /// The one executor. At most one thread drives it at a time: whoever waits tries to become the driver and moves everything of the
 /// context, its own operation and others'; the rest sleep until their operation is done or the role is free. A blocking call that
 /// finds the role free runs on its caller's thread from beginning to end.
@@ -74,6 +104,8 @@ class Engine {
   void abort(Group& group);
   /// This rank will not make the group `id`, which others of `members` may be waiting in.
   void never_made(uint64_t id, const std::vector<uint32_t>& members);
+  /// Likewise, for an error of its own, of which `members` (world ranks) are told at once: they have made it, or are about to.
+  void failed_to_make(uint64_t id, const std::vector<uint32_t>& members, tutti_status_t code);
   /// Sees to it that news of failures is on its way before everything is closed.
   void send_last_notices(Deadline deadline);
   /// Runs `work` with the exclusive hold of fabric and groups.
@@ -143,7 +175,7 @@ class Engine {
   std::string explain_wait(const Group& group, const std::vector<uint32_t>& awaited) const;
   void end_outstanding(Group& group, const Status& why) noexcept;
   void handle_events() noexcept;
-  void handle_all_events();
+  void handle_abort_wanted() noexcept;
   void handle_gone(const Gone& gone);
   void handle_notice(const PendingNotice& received);
   void handle_departed(Group& group, const PendingNotice& received, uint32_t rank);
@@ -185,8 +217,8 @@ class Engine {
   std::atomic<bool> role_{false};
   std::atomic<bool> sleeping_{false};  // somebody sleeps on event_fd_
   std::atomic<uint64_t> generation_{0};
-  std::atomic<bool> attention_{false};  // an abort is wanted
-  std::atomic<bool> kicked_{false};     // kick_fd_ has been written and not yet read
+  std::atomic<bool> attention_{false};    // an abort is wanted
+  std::atomic<bool> kicked_{false};       // kick_fd_ has been written and not yet read
   std::atomic<bool> turned_away_{false};  // progress_and_arm() found somebody else driving
   std::atomic<uint32_t> submitted_count_{0};
   std::atomic<uint32_t> waiter_count_{0};
@@ -206,8 +238,8 @@ class Engine {
   uint64_t looked_after_ns_ = 0;
   std::vector<Group*> groups_;
   std::vector<Group*> active_;
-  std::vector<Gone> gone_;
-  std::vector<PendingNotice> received_;
+  Inbox<Gone> gone_;
+  Inbox<PendingNotice> received_;
   std::vector<PendingNotice> to_send_;
   std::vector<PendingNotice> early_;  // about groups that do not exist here yet
   std::deque<Left> left_;             // groups that existed

@@ -32,9 +32,9 @@ class Group {
   ChannelSet& channels() noexcept { return channels_; }
   /// Any thread: whether it has failed, and why.
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
-  Status failure() const {
+  Status failure() const noexcept {
     const std::lock_guard<std::mutex> hold(failure_mutex_);
-    return failure_;
+    return copy_of(failure_);
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,13 @@ class Group;
 class MessageOperation;
 
 /// A copy, or at least its code when there is no memory for the message.
-Status copy_of(const Status& status) noexcept;
+inline Status copy_of(const Status& status) noexcept {
+  try {
+    return status;
+  } catch (const std::bad_alloc&) {
+    return Status(status.code());
+  }
+}
 
 /// One call in progress. Its owner keeps it in place until done() or, after give_up(), until recycle() was called. Between
 /// Engine::submit and completion all but done() belongs to the thread that drives the engine.

@@ -8,7 +8,8 @@ namespace tutti::test {
 namespace {
 
 void run_rank(const tutti_unique_id_t& id, int size, int rank, const Settings& settings, int64_t timeout_ms,
-              const std::function<void(tutti_comm_t, int, Complaints&)>& body, Complaints& complaints) {
+              const tutti_hooks_t* hooks, const std::function<void(tutti_comm_t, int, Complaints&)>& body,
+              Complaints& complaints) {
   tutti_config_t config = nullptr;
   complaints.expect_status(tutti_config_create(&config), TUTTI_OK, "config_create");
   for (const auto& [name, value] : settings)
@@ -16,6 +17,7 @@ void run_rank(const tutti_unique_id_t& id, int size, int rank, const Settings& s
   tutti_comm_options_t options;
   tutti_comm_options_init(&options);
   options.config = config;
+  options.hooks = hooks;
   options.timeout_ms = timeout_ms;
   tutti_comm_t comm = nullptr;
   const tutti_status_t created = tutti_comm_create_from_id(&id, size, rank, &options, &comm);
@@ -30,17 +32,19 @@ void run_rank(const tutti_unique_id_t& id, int size, int rank, const Settings& s
 
 std::string run_ranks(int size, const Settings& settings, const std::function<void(tutti_comm_t, int, Complaints&)>& body,
                       int64_t timeout_ms) {
-  return run_ranks_with(size, [&](int) { return settings; }, body, timeout_ms);
+  return run_ranks_with(
+      size, [&](int) { return settings; }, body, timeout_ms);
 }
 
 std::string run_ranks_with(int size, const SettingsOf& settings, const std::function<void(tutti_comm_t, int, Complaints&)>& body,
-                           int64_t timeout_ms) {
+                           int64_t timeout_ms, const tutti_hooks_t* hooks) {
   tutti_unique_id_t id;
   if (tutti_unique_id_create(nullptr, &id) != TUTTI_OK) return std::string("unique id: ") + tutti_last_error();
   std::vector<Complaints> complaints(static_cast<size_t>(size));
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < size; ++rank)
-    ranks.emplace_back([&, rank] { run_rank(id, size, rank, settings(rank), timeout_ms, body, complaints[static_cast<size_t>(rank)]); });
+    ranks.emplace_back(
+        [&, rank] { run_rank(id, size, rank, settings(rank), timeout_ms, hooks, body, complaints[static_cast<size_t>(rank)]); });
   for (std::thread& rank : ranks) rank.join();
   std::string all;
   for (int rank = 0; rank < size; ++rank)

@@ -35,8 +35,8 @@ using SettingsOf = std::function<Settings(int rank)>;
 /// Runs `body` on `size` threads, each a rank of one job with a communicator of all; returns everybody's complaints, joined.
 std::string run_ranks(int size, const Settings& settings, const std::function<void(tutti_comm_t, int, Complaints&)>& body,
                       int64_t timeout_ms = 30000);
-/// Likewise, with settings of each rank's own.
+/// Likewise, with settings of each rank's own. hooks: of all of them; may be null.
 std::string run_ranks_with(int size, const SettingsOf& settings, const std::function<void(tutti_comm_t, int, Complaints&)>& body,
-                           int64_t timeout_ms = 30000);
+                           int64_t timeout_ms = 30000, const tutti_hooks_t* hooks = nullptr);
 
 }  // namespace tutti::test

@@ -321,7 +321,7 @@ bool Execution::drained() {
 
 std::vector<uint32_t> Execution::waiting_for() const {
   std::vector<uint32_t> peers;
-  if (!plan_) return peers;
+  if (lanes_left_ == 0 && outstanding_ == 0) return peers;  // ended: the plan may be gone
   const Program& program = plan_->program_;
   for (size_t l = 0; l < lanes_.size(); ++l) {
     if (lanes_[l].done) continue;
@@ -346,7 +346,8 @@ std::vector<uint32_t> Execution::waiting_for() const {
 }
 
 void Execution::abandon() noexcept {
-  if (plan_)
+  // Of a run that has ended the plan may be gone.
+  if (lanes_left_ > 0 || outstanding_ > 0)
     for (std::vector<Ticket>& ring : plan_->tickets_)
       for (Ticket& ticket : ring) ticket.posted = false;
   outstanding_ = 0;

@@ -40,6 +40,13 @@ struct Verdict {
   int64_t next_status = 0;  // of another collective of that communicator
 };
 
+// ThreadSanitizer takes minutes for all, and looks for something else: a sample does there.
+#if defined(__SANITIZE_THREAD__)
+constexpr int64_t kStride = 11;
+#else
+constexpr int64_t kStride = 1;
+#endif
+
 class Walk {
  public:
   Walk(tutti_comm_t parent, int number, int failing, Complaints& complaints)
@@ -59,11 +66,11 @@ class Walk {
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
-  /// Until none fails. Every `stride`-th allocation.
-  void run(const Case& one, Form form, int64_t stride = 1) {
+  /// Until none fails.
+  void run(const Case& one, Form form) {
     if (over_) return;
     int64_t which = 0;
-    while (step(one, form, which)) which += stride;
+    while (step(one, form, which)) which += kStride;
     complaints_.expect(over_ || which > 0 || rank_.number != failing_,
                        std::string(one.name) + " allocates nothing, and proves nothing");
   }
@@ -182,7 +189,7 @@ void walk_job(int size, int failing, const Settings& settings, int64_t fewest_st
   CHECK(live == live_before);
   CHECK(live_handles() == 0);
   INFO(steps << " allocations failed");
-  CHECK(steps > fewest_steps);
+  CHECK(steps > fewest_steps / kStride);
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ Schedule build(const PlanRequest& request) {
 double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const CostModel& model) {
   if (shape.size == 1) return model.step_ns();
   const double part_bytes = static_cast<double>(bytes) / shape.size;
-  return 2 * (model.meeting_ns() + model.all_pairs_ns(part_bytes)) +
-         model.all_folds_ns((shape.size - 1.0) * part_bytes);
+  return 2 * (model.meeting_ns() + model.all_pairs_ns(part_bytes)) + model.all_folds_ns((shape.size - 1.0) * part_bytes);
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters& parameters,
     if (depth == 0) continue;
     const Price& price = levels[level].price;
     const double moved = n * (1 + (depth - 1) / lanes);
-    total_ns += 2 * (depth * (price.latency_ns + 2 * lanes * price.message_ns) + moved * price.ns_per_byte) +
-                price.fold_ns(moved);
+    total_ns +=
+        2 * (depth * (price.latency_ns + 2 * lanes * price.message_ns) + moved * price.ns_per_byte) + price.fold_ns(moved);
   }
   const Pairs pairs(levels.back().longest);
   const Price& price = levels.back().price;

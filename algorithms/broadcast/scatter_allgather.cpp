@@ -55,8 +55,7 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const Cost
   if (shape.size == 1) return model.step_ns();
   const double rounds = std::bit_width(shape.size - 1);
   const double part_bytes = static_cast<double>(bytes) / shape.size;
-  return rounds * model.meeting_ns() + model.star_ns(part_bytes) +
-         (shape.size - 1.0) * model.neighbour().exchange_ns(part_bytes);
+  return rounds * model.meeting_ns() + model.star_ns(part_bytes) + (shape.size - 1.0) * model.neighbour().exchange_ns(part_bytes);
 }
 
 }  // namespace

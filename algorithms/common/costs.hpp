@@ -22,10 +22,9 @@ inline double folding_chain_ns(const Shape& shape, uint64_t bytes, uint64_t segm
   const double chunk = chunk_bytes(bytes, segment_bytes);
   const double chunks = chunk > 0 ? static_cast<double>(bytes) / chunk : 1;
   const Price price = model.neighbour();
-  const Price alone = model.node_count() > 1 ? model.far() : model.near();
+  const Price& alone = model.far();
   const double hop_ns = 2 * alone.message_ns + chunk * alone.ns_per_byte + alone.fold_ns(chunk);
-  const double follow_ns =
-      3 * price.message_ns + chunk * (model.stream_ns_per_byte(2) + model.stream_fold_ns_per_byte(1));
+  const double follow_ns = 3 * price.message_ns + chunk * (model.stream_ns_per_byte(2) + model.stream_fold_ns_per_byte(1));
   return model.step_ns() + chain_latencies_ns(model) + (shape.size - 1.0) * hop_ns + (chunks - 1) * follow_ns;
 }
 

@@ -31,7 +31,8 @@ double cost_ns(const Shape& shape, uint64_t bytes, const Parameters&, const Cost
   if (shape.size == 1) return model.step_ns();
   const double beside = model.ranks_per_node() - 1.0;
   const double farther = model.far().latency_ns - model.near().latency_ns;
-  return (shape.size - 1.0) * model.meeting_ns() - beside * farther + model.all_pairs_ns(block_bytes) + model.all_folds_ns((shape.size - 1.0) * block_bytes);
+  return (shape.size - 1.0) * model.meeting_ns() - beside * farther + model.all_pairs_ns(block_bytes) +
+         model.all_folds_ns((shape.size - 1.0) * block_bytes);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nearest.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tutti {
@@ -31,6 +33,11 @@ std::string_view nearest_name(std::string_view name, const std::vector<std::stri
     best = one;
   }
   return best;
+}
+
+std::string hint(std::string_view name, const std::vector<std::string_view>& known) {
+  if (const std::string_view near = nearest_name(name, known); !near.empty()) return fmt::format("did you mean '{}'?", near);
+  return fmt::format("there are: {}", fmt::join(known, ", "));
 }
 
 }  // namespace tutti

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a communicator is, and its context for embedders.
+#include <cstring>
+
 #include "call.hpp"
+#include "user_types.hpp"
 
 using namespace tutti;
 
@@ -42,6 +45,30 @@ extern "C" tutti_status_t tutti_comm_local_rank(tutti_comm_t comm, int* local_ra
 
 extern "C" tutti_status_t tutti_comm_local_size(tutti_comm_t comm, int* local_size) {
   return query("tutti_comm_local_size", comm, local_size, "local_size", &Communicator::local_size);
+}
+
+extern "C" tutti_status_t tutti_comm_get_algorithm(tutti_comm_t comm, const char* collective, uint64_t bytes, tutti_dtype_t dtype,
+                                                   tutti_op_t op, char* algorithm, size_t capacity_bytes) {
+  return entry("tutti_comm_get_algorithm", [&]() -> Status {
+    Result<Communicator*> found = find_communicator(comm);
+    if (!found) return found.status();
+    if (!collective) return null_argument("collective");
+    if (!algorithm) return null_argument("algorithm");
+    const Result<Collective> which = parse_collective(collective);
+    if (!which) return which.status();
+    CollectiveArguments arguments;
+    arguments.collective = *which;
+    TUTTI_TRY(take_type(dtype, &arguments));
+    if (reduces(*which)) TUTTI_TRY(take_operation(op, dtype, &arguments));
+    arguments.count = bytes / (uint64_t{arguments.element_bytes} * (has_blocks(*which) ? (*found)->size() : 1));
+    const Result<std::string> text = (*found)->algorithm_for(arguments);
+    if (!text) return text.status();
+    if (text->size() >= capacity_bytes)
+      return error(TUTTI_ERR_TRUNCATED, "capacity_bytes is {}; '{}' has {} characters and a zero", capacity_bytes, *text,
+                   text->size());
+    std::memcpy(algorithm, text->c_str(), text->size() + 1);
+    return Status();
+  });
 }
 
 extern "C" tutti_status_t tutti_comm_get_context(tutti_comm_t comm, tutti_context_t* context) {

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/names.hpp"
 
-#include <fmt/format.h>
-
 #include "base/nearest.hpp"
 
 namespace tutti {
@@ -42,9 +40,7 @@ Result<Collective> parse_collective(std::string_view text) {
     known.push_back(name(static_cast<Collective>(c)));
     if (known.back() == text) return static_cast<Collective>(c);
   }
-  if (const std::string_view near = nearest_name(text, known); !near.empty())
-    return error(TUTTI_ERR_ARGUMENT, "there is no collective '{}'; did you mean '{}'?", text, near);
-  return error(TUTTI_ERR_ARGUMENT, "there is no collective '{}'; there are: {}", text, fmt::join(known, ", "));
+  return error(TUTTI_ERR_ARGUMENT, "there is no collective '{}'; {}", text, hint(text, known));
 }
 
 std::string_view name(BufferId buffer) noexcept {

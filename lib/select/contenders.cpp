@@ -62,6 +62,17 @@ std::vector<Contender> contender_grid(Collective collective, const Shape& shape,
   return grid;
 }
 
+bool alike_at(const Contender& one, const Contender& other, uint64_t bytes) {
+  if (one.algorithm != other.algorithm) return false;
+  for (size_t n = 0; n < one.parameters.size(); ++n) {
+    const auto in_one_piece = [&](uint64_t value) { return value == 0 || value >= bytes; };
+    const bool both_whole =
+        one.algorithm->parameters[n].bytes && in_one_piece(one.parameters[n]) && in_one_piece(other.parameters[n]);
+    if (one.parameters[n] != other.parameters[n] && !both_whole) return false;
+  }
+  return true;
+}
+
 bool differs_at(const Contender& contender, uint64_t bytes) {
   constexpr uint64_t kShareBytes = 32 << 10;  // below, a lane more is only a lane more
   for (size_t n = 0; n < contender.parameters.size(); ++n) {

@@ -34,19 +34,13 @@ std::vector<std::string_view> words_of(std::string_view line) {
   }
 }
 
-/// "; did you mean 'ring'?", or what there is.
-std::string hint(std::string_view word, const std::vector<std::string_view>& known) {
-  if (const std::string_view near = nearest_name(word, known); !near.empty()) return fmt::format("; did you mean '{}'?", near);
-  return fmt::format("; there are: {}", fmt::join(known, ", "));
-}
-
 Result<TypeClass> parse_type_word(std::string_view word) {
   std::vector<std::string_view> known;
   for (size_t t = 0; t < kTypeClassCount; ++t) {
     known.push_back(name(static_cast<TypeClass>(t)));
     if (known.back() == word) return static_cast<TypeClass>(t);
   }
-  return error(TUTTI_ERR_CONFIG, "type={} is no class of types{}", word, hint(word, known));
+  return error(TUTTI_ERR_CONFIG, "type={} is no class of types; {}", word, hint(word, known));
 }
 
 Status parse_number(std::string_view key, std::string_view text, uint32_t* number) {
@@ -81,7 +75,7 @@ Status take_key(std::string_view word, Line& line, std::vector<std::string_view>
   const std::string_view key = word.substr(0, end);
   const std::vector<std::string_view> known = {"ranks", "nodes", "links", "type", "bytes"};
   if (std::find(known.begin(), known.end(), key) == known.end())
-    return error(TUTTI_ERR_CONFIG, "there is no key '{}'{}", key, hint(key, known));
+    return error(TUTTI_ERR_CONFIG, "there is no key '{}'; {}", key, hint(key, known));
   if (std::find(seen.begin(), seen.end(), key) != seen.end()) return error(TUTTI_ERR_CONFIG, "{} is given twice", key);
   seen.push_back(key);
   if (key == "bytes") {
@@ -192,7 +186,7 @@ Status take_line(TuningTable& table, std::string_view line, uint32_t number, boo
     table.add_machine(text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin));
     return Status();
   }
-  return error(TUTTI_ERR_CONFIG, "a line cannot begin with '{}'{}", words[0], hint(words[0], {"use", "time", "machine"}));
+  return error(TUTTI_ERR_CONFIG, "a line cannot begin with '{}'; {}", words[0], hint(words[0], {"use", "time", "machine"}));
 }
 
 template <class Take>

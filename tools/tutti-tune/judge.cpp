@@ -45,7 +45,8 @@ class Judging {
       std::vector<bool> takes_part;
       for (const Contender& one : contenders_) takes_part.push_back(differs_at(one, point.bytes));
       const size_t own = place_of(bench.choice(point), point, texts);
-      takes_part.resize(texts.size(), true);
+      takes_part.resize(texts.size());
+      takes_part[own] = true;
       Search search(takes_part);
       search.keep(own);
       measure(bench, point, texts, options_.effort, true, search);
@@ -55,14 +56,12 @@ class Judging {
   }
 
  private:
-  /// Of the choice among the contenders; parameters that make no difference are as good as the default ones. Appended where it is
-  /// none of them.
+  /// Of the choice among the contenders, or the first that is the same program at this size. Appended where it is none of them.
   size_t place_of(const std::string& choice, const Point& point, std::vector<std::string>& texts) const {
     const auto at = static_cast<size_t>(std::find(texts.begin(), texts.end(), choice) - texts.begin());
     if (at == texts.size()) texts.push_back(choice);
-    if (at >= contenders_.size() || differs_at(contenders_[at], point.bytes)) return at;
-    // Of each algorithm the first has the default parameters.
-    const auto alike = [&](const Contender& one) { return one.algorithm == contenders_[at].algorithm; };
+    if (at >= contenders_.size()) return at;
+    const auto alike = [&](const Contender& one) { return alike_at(one, contenders_[at], point.bytes); };
     return static_cast<size_t>(std::find_if(contenders_.begin(), contenders_.end(), alike) - contenders_.begin());
   }
 

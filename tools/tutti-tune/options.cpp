@@ -35,11 +35,6 @@ struct Raw {
   bool quick = false;
 };
 
-std::string hint(std::string_view word, const std::vector<std::string_view>& known) {
-  if (const std::string_view near = nearest_name(word, known); !near.empty()) return fmt::format("did you mean '{}'?", near);
-  return fmt::format("there are: {}", fmt::join(known, ", "));
-}
-
 Collective collective_of(const std::string& word) {
   const Result<Collective> found = parse_collective(word);
   if (!found) throw UsageError(std::string(found.status().message()));

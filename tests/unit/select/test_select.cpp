@@ -1,9 +1,12 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <new>
 
+#include "select/contenders.hpp"
 #include "select/select.hpp"
 
 namespace {
@@ -112,6 +115,66 @@ TEST_CASE("reasons name the winner, its time, and the next best") {
     CHECK_THAT(row.choice.reason, Contains(", next best "));
   }
   CHECK_THAT(table_of(Collective::barrier, 8)[0].choice.reason, Contains("the only one"));
+}
+
+TEST_CASE("where ranks share processors, what all do at once takes longer, and what two do does not") {
+  const std::vector<uint32_t> one_node(8, 0);
+  const Price price{100, 0.1, 50, 2, 0.01};
+  const CostModel roomy(one_node, price, price, 20, {1, 600, 2000});
+  const CostModel crowded(one_node, price, price, 20, {0.25, 600, 2000});
+  CHECK(roomy.exchange(0).exchange_ns(1000) == 100 + 2 * 50 + 1000 * 0.1 * 2);
+  CHECK(roomy.tree_edge(2).one_way_ns(1000) == 100 + 2 * 50 + 1000 * 0.1);
+  // 8 ranks on 2: each processor does the work of 4, and turns to 3 more.
+  CHECK(crowded.exchange(0).exchange_ns(1000) == 2100 + 3 * 600 + 4 * (2 * 50 + 1000 * 0.1 * 2));
+  CHECK(crowded.tree_edge(2).one_way_ns(1000) == 2100 + 2 * 50 + 1000 * 0.1);
+  CHECK(crowded.exchange_of(2, 0).exchange_ns(1000) == 2100 + 2 * 50 + 1000 * 0.1 * 2);
+  CHECK(crowded.stream_ns_per_byte(2) == 0.1 * 7);  // 7 messages with two ends each, on 2 processors
+  CHECK(roomy.stream_ns_per_byte(2) == 0.1 * 2);
+}
+
+TEST_CASE("few processors for many ranks change the choice") {
+  const std::vector<uint32_t> one_node(8, 0);
+  const auto choices = [&](double cpus_per_rank) {
+    const auto table = selection_table(Collective::allreduce, Shape::flat(8), "", cost_model(one_node, true, cpus_per_rank));
+    std::string text;
+    for (const SelectionRow& row : *table) text += describe(*row.choice.algorithm, row.choice.parameters) + "\n";
+    return text;
+  };
+  CHECK(choices(1) == choices(INFINITY));
+  CHECK(choices(0.25) != choices(1));
+}
+
+TEST_CASE("a long vector down a chain goes in longer segments") {
+  const CostModel model = cost_model(std::vector<uint32_t>(8, 0), false, 0.25);
+  const auto cost_of = [&](uint64_t segment_bytes) {
+    const auto forced = selection_table(Collective::broadcast, Shape::flat(8), "chain", model);
+    return (*forced)[0].choice.algorithm->cost_ns(Shape::flat(8), 64 << 20, {segment_bytes}, model);
+  };
+  CHECK(cost_of(256 << 10) < cost_of(64 << 10));
+  bool longer = false;
+  for (const Collective collective : {Collective::broadcast, Collective::reduce, Collective::scan}) {
+    const auto table = selection_table(collective, Shape::flat(8), "", model);
+    for (const SelectionRow& row : *table) longer = longer || row.choice.parameters[0] == 256 << 10;
+  }
+  CHECK(longer);
+}
+
+TEST_CASE("contenders that are the same program at a size") {
+  const auto grid = contender_grid(Collective::broadcast, Shape::flat(4), {});
+  const auto find = [&](std::string_view text) {
+    const auto at = std::find_if(grid.begin(), grid.end(),
+                                 [&](const Contender& one) { return describe(*one.algorithm, one.parameters) == text; });
+    REQUIRE(at != grid.end());
+    return *at;
+  };
+  const Contender chain = find("chain:segment_bytes=64K");
+  const Contender longer = find("chain:segment_bytes=256K");
+  CHECK(alike_at(chain, longer, 64 << 10));
+  CHECK_FALSE(alike_at(chain, longer, 256 << 10));
+  CHECK(differs_at(longer, 256 << 10));
+  CHECK_FALSE(differs_at(longer, 64 << 10));
+  CHECK_FALSE(alike_at(chain, find("binomial:segment_bytes=64K"), 8));
+  CHECK_FALSE(alike_at(find("knomial:segment_bytes=0,radix=4"), find("knomial:segment_bytes=0,radix=2"), 8));
 }
 
 TEST_CASE("the same arguments give the same table") {

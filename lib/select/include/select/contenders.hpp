@@ -24,6 +24,9 @@ std::vector<Contender> rank_contenders(Collective collective, const Shape& shape
 /// What is worth measuring: each algorithm that can be taken, with its default parameters, and with one at a time changed.
 std::vector<Contender> contender_grid(Collective collective, const Shape& shape, const Requirements& required);
 
+/// Whether both are the same program at this size.
+bool alike_at(const Contender& one, const Contender& other, uint64_t bytes);
+
 /// Whether its parameters make a difference to the default ones at this size.
 bool differs_at(const Contender& contender, uint64_t bytes);
 

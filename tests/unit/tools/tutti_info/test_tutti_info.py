@@ -109,6 +109,8 @@ class TuttiInfo(unittest.TestCase):
         self.assertRegex(text, r"- hierarchical +left out: it is for nested ranks")
         self.assertRegex(self.page(*call, "--ranks", "6", "--nodes", "2"), r"[ *] hierarchical:\S+ +[\d.]+ us")
         self.assertRegex(self.page(*call, "--ranks", "4", "--ordered"), r"- ring +left out: it does not fold in rank order")
+        self.assertEqual(self.page(*call, "--ranks", "8"), self.page(*call, "--ranks", "8", "--cpus", "8"))
+        self.assertNotEqual(self.page(*call, "--ranks", "8"), self.page(*call, "--ranks", "8", "--cpus", "2"))
         forced = self.page(*call, "--ranks", "4", TUTTI_ALLREDUCE="ring:channels=2")
         self.assertIn("forced by the setting allreduce", forced)
         self.assertRegex(forced, r"\* ring:segment_bytes=0,channels=2 ")

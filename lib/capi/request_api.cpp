@@ -21,13 +21,22 @@ Status release(tutti_request_t* handle, Request& request, const Operation& opera
 
 bool runs(const Request& request) { return !request.is_persistent || request.is_active; }
 
-Status wait_one(tutti_request_t* handle) {
-  Request* request = live_request(*handle);
+[[gnu::noinline]] Status wait_in_full(tutti_request_t* handle, Request* request) {
   if (!request) return find_request(*handle).status();
   if (!runs(*request)) return Status();
   Operation& operation = request->operation();
   if (!operation.done()) request->context->engine().wait(operation);
   return release(handle, *request, operation);
+}
+
+Status wait_one(tutti_request_t* handle) {
+  Request* request = live_request(*handle);
+  // A persistent call that has ended well, as it mostly has by now: kept apart from all that needs more registers.
+  if (request && request->is_active && request->operation().done() && request->operation().result().ok()) {
+    request->is_active = false;
+    return Status();
+  }
+  return wait_in_full(handle, request);
 }
 
 /// The others are waited for even if there is no memory for what is wrong with this one.
@@ -99,18 +108,23 @@ extern "C" tutti_status_t tutti_request_free(tutti_request_t* request) {
 
 namespace {
 
-Status start_one(tutti_request_t handle) {
-  Request* found = live_request(handle);
-  if (!found) return find_request(handle).status();
-  Request& request = *found;
-  if (!request.is_persistent) {
+[[gnu::noinline]] Status cannot_start(tutti_request_t handle, const Request* request) {
+  if (!request) return find_request(handle).status();
+  if (!request->is_persistent) {
     return error(TUTTI_ERR_ARGUMENT, "the request runs since it was made; tutti_start is for those of tutti_..._init");
   }
-  if (request.is_active) return error(TUTTI_ERR_ARGUMENT, "the request is running; wait for it before it is started again");
-  Communicator* communicator = live_communicator(request.communicator);
-  if (!communicator) return find_communicator(static_cast<tutti_comm_t>(const_cast<void*>(request.communicator))).status();
-  TUTTI_TRY(communicator->start_again(request));
-  request.is_active = true;
+  if (request->is_active) return error(TUTTI_ERR_ARGUMENT, "the request is running; wait for it before it is started again");
+  return find_communicator(static_cast<tutti_comm_t>(const_cast<void*>(request->communicator))).status();
+}
+
+Status start_one(tutti_request_t handle) {
+  Request* request = live_request(handle);
+  if (!request || !request->is_persistent || request->is_active) return cannot_start(handle, request);
+  Communicator* communicator = live_communicator(request->communicator);
+  if (!communicator) return cannot_start(handle, request);
+  if (communicator->failed()) return communicator->failure();
+  communicator->start_again(*request);
+  request->is_active = true;
   return Status();
 }
 

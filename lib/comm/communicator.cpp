@@ -199,21 +199,10 @@ Result<Request*> Communicator::prepare(const CollectiveArguments& arguments, boo
   if (group_.failed()) return group_.failure();
   Request* request = context_->requests().take(context_);
   request->is_persistent = persistent;
-  request->is_checked = checks_;
+  request->become_collective(checks_);
   request->call().keep_plan(persistent);
   request->call().prepare(*this, arguments, deadline());
   return request;
-}
-
-Status Communicator::start_again(Request& request) {
-  if (group_.failed()) return group_.failure();
-  if (request.is_message) {
-    request.message.reset(deadline());
-  } else {
-    request.call().prepare_again(deadline());
-  }
-  start(request);
-  return Status();
 }
 
 Result<Request*> Communicator::launch(const std::shared_ptr<CallGroup>& group) {
@@ -225,7 +214,7 @@ Result<Request*> Communicator::launch(const std::shared_ptr<CallGroup>& group) {
     request->release();
     throw;
   }
-  request->group = group;
+  request->become_group(group);
   return request;
 }
 

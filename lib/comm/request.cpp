@@ -115,7 +115,10 @@ void MessageCall::recycle() noexcept {
   if (owner_) owner_->release();
 }
 
-Operation& Request::group_operation() noexcept { return *group; }
+void Request::become_group(const std::shared_ptr<CallGroup>& launched) noexcept {
+  group = launched;
+  operation_ = group.get();
+}
 
 void Request::release() noexcept {
   // The context may end with this reference, and the pool with it: nothing is touched afterwards.
@@ -136,7 +139,8 @@ Request* RequestPool::take(std::shared_ptr<Context> context) {
   Request* request = free_.back();
   free_.pop_back();
   kept_bytes_ -= request->kept_bytes();
-  request->is_message = request->is_checked = request->is_persistent = request->is_active = false;
+  request->become_collective(false);
+  request->is_persistent = request->is_active = false;
   request->context = std::move(context);
   return request;
 }

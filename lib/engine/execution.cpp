@@ -35,11 +35,18 @@ Status Execution::start_again(uint32_t mark) {
 }
 
 void Execution::rewind() {
-  if (!status_.ok()) status_ = Status();
+  if (!status_.ok() || lanes_.size() != first_lanes_.size()) forget_failure();
   culprit_ = UINT32_MAX;
   outstanding_ = 0;
-  lanes_ = first_lanes_;
+  const LaneState* first = first_lanes_.data();
+  for (LaneState& lane : lanes_) lane = *first++;  // few: a call of memmove costs more
   lanes_left_ = first_lanes_left_;
+}
+
+/// Also for the first run.
+void Execution::forget_failure() {
+  status_ = Status();
+  lanes_.resize(first_lanes_.size());
 }
 
 /// Everything that only the lengths of the call decide.
@@ -118,7 +125,7 @@ bool Execution::advance_loop(const ProgramLane& lane, LaneState& state, bool& mo
     while (state.step < loop.step_count && table.lag_from[state.step] <= state.iteration) {
       const ProgramStep& step = steps[state.step];
       if (state.iteration >= step.lag && state.iteration - step.lag < state.iterations) {
-        const StepResult result = run_step(step, lane, state.iteration - step.lag);
+        const StepResult result = run_step(loop.first_step + state.step, state.iteration - step.lag);
         if (result != StepResult::done) {
           state.blocked_peer = blocked_peer_;
           return false;
@@ -135,36 +142,18 @@ bool Execution::advance_loop(const ProgramLane& lane, LaneState& state, bool& mo
   return true;
 }
 
-inline uint64_t Execution::chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
-  const uint64_t length = plan_->bound(operand.division, operand.last) - plan_->bound(operand.division, operand.first);
-  const uint64_t from = chunk * segment;
-  return from >= length ? 0 : std::min(segment, length - from);
+inline void* Execution::memory(const Plan::BoundOperand& operand, uint64_t chunk) const noexcept {
+  return reinterpret_cast<void*>(buffers_[operand.buffer] + operand.offset_bytes + (chunk & operand.mask) * operand.stride_bytes);
 }
 
-inline std::byte* Execution::local(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
-  if (operand.division == ProgramOperand::kNoData) return nullptr;
-  uint64_t first = plan_->bound(operand.division, operand.first);
-  if (plan_->placed_ && operand.buffer <= BufferId::output) {
-    const uint64_t* places = plan_->bounds_[operand.division].places[static_cast<size_t>(operand.buffer)];
-    if (places != nullptr) first = places[operand.first];
-  }
-  return reinterpret_cast<std::byte*>(buffers_[static_cast<size_t>(operand.buffer)] +
-                                      (first + chunk * segment) * bindings_.element_bytes);
-}
-
-inline std::byte* Execution::memory(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept {
-  if (operand.kind == ProgramOperand::Kind::local) return local(operand, segment, chunk);
-  const Stage& stage = plan_->program_.stages[operand.index];
-  return plan_->stages_[operand.index].get() + (chunk & (stage.depth - 1u)) * plan_->stage_segment_bytes_[operand.index];
-}
-
-Execution::StepResult Execution::run_step(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk) {
+inline Execution::StepResult Execution::run_step(uint32_t index, uint64_t chunk) {
+  const ProgramStep& step = plan_->program_.steps[index];
   switch (step.verb) {
     case Verb::fold:
-      return fold(step, lane, chunk);
+      return fold(index, chunk);
     case Verb::post_send:
     case Verb::post_recv:
-      return post(step, lane, chunk);
+      return post(index, chunk);
     case Verb::await_sent:
     case Verb::await_received:
       return await(step, chunk);
@@ -174,17 +163,12 @@ Execution::StepResult Execution::run_step(const ProgramStep& step, const Program
   return fail(error(TUTTI_ERR_INTERNAL, "program of rank {} has an unknown verb", plan_->program_.rank));
 }
 
-Execution::StepResult Execution::resolve(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk, uint64_t bytes,
-                                         void** places) {
-  const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / bindings_.element_bytes);
-  const ProgramOperand* operands = plan_->program_.operands.data() + step.first_operand;
+Execution::StepResult Execution::take_slots(const ProgramStep& step, uint64_t bytes, void** places) {
+  const Plan::BoundOperand* operands = plan_->bound_operands_.data() + step.first_operand;
   const uint32_t operand_count = tutti::operand_count(step);
   for (uint32_t i = 0; i < operand_count; ++i) {
-    if (operands[i].kind != ProgramOperand::Kind::slot) {
-      places[i] = memory(operands[i], segment, chunk);
-      continue;
-    }
-    const ChannelHandle& channel = *plan_->channels_[operands[i].index];
+    if (operands[i].channel == nullptr) continue;
+    const ChannelHandle& channel = *operands[i].channel;
     tutti_status_t status;
     uint64_t got_bytes = bytes;
     uint32_t got_mark = bindings_.mark;
@@ -205,12 +189,12 @@ Execution::StepResult Execution::resolve(const ProgramStep& step, const ProgramL
   return StepResult::done;
 }
 
-Execution::StepResult Execution::publish(const ProgramStep& step, uint64_t bytes) {
-  const ProgramOperand* operands = plan_->program_.operands.data() + step.first_operand;
+Execution::StepResult Execution::give_slots(const ProgramStep& step, uint64_t bytes) {
+  const Plan::BoundOperand* operands = plan_->bound_operands_.data() + step.first_operand;
   const uint32_t operand_count = tutti::operand_count(step);
   for (uint32_t i = 0; i < operand_count; ++i) {
-    if (operands[i].kind != ProgramOperand::Kind::slot) continue;
-    const ChannelHandle& channel = *plan_->channels_[operands[i].index];
+    if (operands[i].channel == nullptr) continue;
+    const ChannelHandle& channel = *operands[i].channel;
     const tutti_status_t status = i < step.source_count ? channel.table->slot_release(channel.channel)
                                                         : channel.table->slot_commit(channel.channel, bytes, bindings_.mark);
     if (status != TUTTI_OK) return link_failed(status, channel);
@@ -218,16 +202,19 @@ Execution::StepResult Execution::publish(const ProgramStep& step, uint64_t bytes
   return StepResult::done;
 }
 
-Execution::StepResult Execution::fold(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk) {
-  const ProgramOperand* operands = plan_->program_.operands.data() + step.first_operand;
-  const bool signal = operands[0].division == ProgramOperand::kNoData;
-  if (signal && chunk > 0) return StepResult::done;
-  const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / bindings_.element_bytes);
-  const uint64_t elements = signal ? 0 : chunk_elements(operands[0], segment, chunk);
-  if (elements == 0 && !signal) return StepResult::done;
+Execution::StepResult Execution::fold(uint32_t index, uint64_t chunk) {
+  const Plan::BoundStep& bound = plan_->bound_steps_[index];
+  const uint64_t from = chunk * bound.segment;
+  if (from >= bound.length && !(bound.signals && chunk == 0)) return StepResult::done;
+  const uint64_t elements = std::min(bound.segment, bound.length - from);
   const uint64_t bytes = elements * bindings_.element_bytes;
+  const ProgramStep& step = plan_->program_.steps[index];
+  const Plan::BoundOperand* operands = plan_->bound_operands_.data() + step.first_operand;
+  const uint32_t operand_count = uint32_t{step.source_count} + step.destination_count;
   void* places[kMaxOperands];
-  if (const StepResult result = resolve(step, lane, chunk, bytes, places); result != StepResult::done) return result;
+  for (uint32_t i = 0; i < operand_count; ++i) places[i] = memory(operands[i], chunk);
+  if (bound.has_slots)
+    if (const StepResult result = take_slots(step, bytes, places); result != StepResult::done) return result;
   if (elements > 0 && step.destination_count > 0) {
     void** destinations = places + step.source_count;
     const uint64_t divisor = step.finalize ? bindings_.divisor : 1;
@@ -237,23 +224,22 @@ Execution::StepResult Execution::fold(const ProgramStep& step, const ProgramLane
       bindings_.fold(
           {destinations, places, step.destination_count, step.source_count, elements, divisor, bindings_.fold_context});
   }
-  return publish(step, bytes);
+  return bound.has_slots ? give_slots(step, bytes) : StepResult::done;
 }
 
-Execution::StepResult Execution::post(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk) {
-  const ProgramOperand& operand = plan_->program_.operands[step.first_operand];
-  const bool signal = operand.division == ProgramOperand::kNoData;
-  if (signal && chunk > 0) return StepResult::done;
-  const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / bindings_.element_bytes);
-  const uint64_t elements = signal ? 0 : chunk_elements(operand, segment, chunk);
-  if (elements == 0 && !signal) return StepResult::done;
+Execution::StepResult Execution::post(uint32_t index, uint64_t chunk) {
+  const Plan::BoundStep& bound = plan_->bound_steps_[index];
+  const uint64_t from = chunk * bound.segment;
+  if (from >= bound.length && !(bound.signals && chunk == 0)) return StepResult::done;
+  const uint64_t elements = std::min(bound.segment, bound.length - from);
+  const ProgramStep& step = plan_->program_.steps[index];
   std::vector<Ticket>& ring = plan_->tickets_[step.pending];
   Ticket& ticket = ring[chunk & (ring.size() - 1)];
   if (ticket.posted)
     if (const StepResult result = settle(ticket); result != StepResult::done) return result;
   const ChannelHandle& channel = *plan_->channels_[step.channel];
   const uint64_t bytes = elements * bindings_.element_bytes;
-  std::byte* place = signal ? nullptr : memory(operand, segment, chunk);
+  void* place = memory(plan_->bound_operands_[step.first_operand], chunk);
   ticket.op = tutti_tp_op_t{};
   const tutti_status_t status = step.verb == Verb::post_send
                                     ? channel.table->post_send(channel.channel, place, bytes, bindings_.mark, &ticket.op)

@@ -50,6 +50,8 @@ Result<std::unique_ptr<Plan>> Plan::create(Program program, ChannelSet& channels
     plan->has_scratch_ = plan->has_scratch_ || p.windows[n].division != ProgramOperand::kNoData;
   }
   plan->build_tables();
+  plan->bound_steps_.resize(p.steps.size());
+  plan->bound_operands_.resize(p.operands.size());
   return plan;
 }
 
@@ -94,6 +96,60 @@ void Plan::bind(const Bindings& bindings) {
   placed_ = !bindings.input_places.empty() || !bindings.output_places.empty();
   for (size_t n = 0; n < bounds_.size(); ++n) bind_division(n, bindings);
   if (has_scratch_) bind_scratch(bindings.element_bytes);
+  bind_steps(bindings.element_bytes);
+}
+
+void Plan::bind_steps(uint32_t element_bytes) {
+  for (const ProgramLane& lane : program_.lanes) {
+    for (uint32_t l = lane.first_loop; l < lane.first_loop + lane.loop_count; ++l) {
+      const ProgramLoop& loop = program_.loops[l];
+      for (uint32_t s = loop.first_step; s < loop.first_step + loop.step_count; ++s) bind_step(s, lane, element_bytes);
+    }
+  }
+}
+
+void Plan::bind_step(uint32_t index, const ProgramLane& lane, uint32_t element_bytes) {
+  const ProgramStep& step = program_.steps[index];
+  const uint32_t operands = operand_count(step);
+  BoundStep& bound_step = bound_steps_[index];
+  bound_step = BoundStep{};
+  bound_step.segment = std::max<uint64_t>(1, lane.segment_bytes / element_bytes);
+  for (uint32_t i = step.first_operand; i < step.first_operand + operands; ++i) {
+    const ProgramOperand& operand = program_.operands[i];
+    const bool has_data = operand.division != ProgramOperand::kNoData;
+    const uint64_t first = has_data ? bound(operand.division, operand.first) : 0;
+    if (i == step.first_operand) {
+      bound_step.signals = !has_data;
+      bound_step.length = has_data ? bound(operand.division, operand.last) - first : 0;
+    }
+    BoundOperand& place = bound_operands_[i];
+    place = BoundOperand{};
+    switch (operand.kind) {
+      case ProgramOperand::Kind::slot:
+        place.channel = channels_[operand.index];
+        bound_step.has_slots = true;
+        break;
+      case ProgramOperand::Kind::staged:
+        place.offset_bytes = reinterpret_cast<uintptr_t>(stages_[operand.index].get());
+        place.mask = program_.stages[operand.index].depth - 1u;
+        place.stride_bytes = stage_segment_bytes_[operand.index];
+        place.buffer = kBufferCount;
+        break;
+      case ProgramOperand::Kind::local: {
+        if (!has_data) {
+          place.buffer = kBufferCount;
+          break;
+        }
+        const uint64_t* places = placed_ && operand.buffer <= BufferId::output
+                                     ? bounds_[operand.division].places[static_cast<size_t>(operand.buffer)]
+                                     : nullptr;
+        place.buffer = static_cast<uint32_t>(operand.buffer);
+        place.offset_bytes = (places != nullptr ? places[operand.first] : first) * element_bytes;
+        place.stride_bytes = bound_step.segment * element_bytes;
+        break;
+      }
+    }
+  }
 }
 
 void Plan::bind_scratch(uint64_t element_bytes) {

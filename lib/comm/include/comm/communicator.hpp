@@ -44,8 +44,14 @@ class Communicator {
   template <class Bind>
   Result<Request*> prepare_message(Bind&& bind, bool persistent = false);
   void start(Request& request) { context_->engine().submit(group_, request.operation()); }
+  bool failed() const noexcept { return group_.failed(); }
+  Status failure() const noexcept { return group_.failure(); }
   /// A persistent call of this communicator that is not running.
-  Status start_again(Request& request);
+  void start_again(Request& request) {
+    Operation& operation = request.operation();
+    operation.reset(deadline());  // its plan and arguments stay bound
+    context_->engine().submit(group_, operation);
+  }
   /// A group of this communicator that is not running.
   Result<Request*> launch(const std::shared_ptr<CallGroup>& group);
   /// Messages, with their arguments.
@@ -114,7 +120,7 @@ template <class Bind>
 Result<Request*> Communicator::prepare_message(Bind&& bind, bool persistent) {
   if (group_.failed()) return group_.failure();
   Request* request = context_->requests().take(context_);
-  request->is_message = true;
+  request->become_message();
   request->is_persistent = persistent;
   request->message.reset(deadline());
   bind(request->message);

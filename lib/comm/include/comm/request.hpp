@@ -43,9 +43,6 @@ class CollectiveCall : public CollectiveOperation {
   Execution::Outcome advance(bool& moved) override;
   void recycle() noexcept override;
 
-  /// The same call once more. Its plan and arguments stay bound, if the first run bound them.
-  void prepare_again(Deadline deadline) { reset(deadline); }
-
  protected:
   /// Of what this rank calls. Finds, or makes, the plan.
   Result<CallSignature> signature();
@@ -141,10 +138,18 @@ class Request {
     checked.owner_ = this;
     message.owner_ = this;
   }
-  Operation& operation() noexcept {
-    if (group) return group_operation();
-    return is_message ? static_cast<Operation&>(message) : call();
+  void become_collective(bool is_compared) noexcept {
+    is_message = false;
+    is_checked = is_compared;
+    operation_ = &call();
   }
+  void become_message() noexcept {
+    is_message = true;
+    operation_ = &message;
+  }
+  void become_group(const std::shared_ptr<CallGroup>& launched) noexcept;
+  /// What it stands for: the last that it became.
+  Operation& operation() noexcept { return *operation_; }
   const CollectiveArguments& arguments() noexcept { return call().arguments_; }
   CollectiveCall& call() noexcept { return is_checked ? checked : collective; }
   uint64_t kept_bytes() noexcept { return collective.staging().kept_bytes() + checked.staging().kept_bytes(); }
@@ -163,9 +168,8 @@ class Request {
   std::shared_ptr<Context> context;
 
  private:
-  Operation& group_operation() noexcept;
-
   RequestPool& pool_;
+  Operation* operation_ = &collective;
 };
 
 /// Requests are made once and used again, so that a steady state allocates nothing.

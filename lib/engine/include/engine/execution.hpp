@@ -56,15 +56,16 @@ class Execution {
 
   void bind();
   void rewind();
+  [[gnu::noinline]] void forget_failure();
   bool advance_lane(uint32_t lane_index, bool& moved);                        // true: lane done
   bool advance_loop(const ProgramLane& lane, LaneState& state, bool& moved);  // true: at its end
   bool enter_next_loop(const ProgramLane& lane, LaneState& state) const noexcept;
-  StepResult run_step(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk);
-  StepResult fold(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk);
-  StepResult post(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk);
+  StepResult run_step(uint32_t index, uint64_t chunk);
+  StepResult fold(uint32_t index, uint64_t chunk);
+  StepResult post(uint32_t index, uint64_t chunk);
   StepResult await(const ProgramStep& step, uint64_t chunk);
-  StepResult resolve(const ProgramStep& step, const ProgramLane& lane, uint64_t chunk, uint64_t bytes, void** places);
-  StepResult publish(const ProgramStep& step, uint64_t bytes);
+  StepResult take_slots(const ProgramStep& step, uint64_t bytes, void** places);
+  StepResult give_slots(const ProgramStep& step, uint64_t bytes);
   StepResult settle(Ticket& ticket);
   StepResult fail(Status status, uint32_t culprit = UINT32_MAX);
   StepResult link_failed(tutti_status_t status, const ChannelHandle& channel);
@@ -72,14 +73,12 @@ class Execution {
   bool drained();
   bool settle_all(std::vector<Ticket>& ring);
   StepResult blocked_or_failed() const noexcept { return status_.ok() ? StepResult::blocked : StepResult::failed; }
-  uint64_t chunk_elements(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
   uintptr_t from_origin(BufferId buffer, const void* memory) const noexcept;
-  std::byte* local(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
-  std::byte* memory(const ProgramOperand& operand, uint64_t segment, uint64_t chunk) const noexcept;
+  void* memory(const Plan::BoundOperand& operand, uint64_t chunk) const noexcept;
 
   Plan* plan_ = nullptr;
   Bindings bindings_;
-  uintptr_t buffers_[kBufferCount] = {};
+  uintptr_t buffers_[kBufferCount + 1] = {};  // the last one for operands that are addresses
   std::vector<LaneState> lanes_;
   std::vector<LaneState> first_lanes_;  // as a run with the bound lengths begins
   uint32_t first_lanes_left_ = 0;

@@ -64,7 +64,7 @@ class Operation {
   bool give_up() noexcept { return state_.exchange(kOrphaned, std::memory_order_seq_cst) == kDone; }
   void reset(Deadline deadline) {
     state_.store(kPending, std::memory_order_relaxed);
-    result_ = Status();
+    if (!result_.ok()) result_ = Status();
     deadline_ = deadline;
     begun_ = false;
     group_ = nullptr;
@@ -108,13 +108,14 @@ class CollectiveOperation : public Operation {
   }
   Status begin(CallRecord& record) override {
     record.call = call_;
-    bindings_.mark = record.mark = mark_of(record.sequence, call_);
+    mark_share_ = mark_share(call_);
+    bindings_.mark = record.mark = mark_of(record.sequence, mark_share_);
     return execution_.start(*plan_, bindings_);
   }
   /// The same call once more, which had begun before.
   Status begin_again(CallRecord& record) {
     record.call = call_;
-    record.mark = mark_of(record.sequence, call_);
+    record.mark = mark_of(record.sequence, mark_share_);
     return execution_.start_again(record.mark);
   }
   Execution::Outcome advance(bool& moved) override { return execution_.advance(moved); }
@@ -129,6 +130,7 @@ class CollectiveOperation : public Operation {
   Plan* plan_ = nullptr;
   Bindings bindings_;
   CallSignature call_;
+  uint64_t mark_share_ = 0;
   Execution execution_;
 };
 

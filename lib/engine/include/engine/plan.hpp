@@ -107,6 +107,21 @@ class Plan {
     uint32_t last;
     auto operator<=>(const Extent&) const = default;
   };
+  /// A step with the lengths of the running call: its slice has `length` elements and goes in chunks of `segment`.
+  struct BoundStep {
+    uint64_t length = 0;
+    uint64_t segment = 0;
+    bool signals = false;  // it carries no data, and runs once
+    bool has_slots = false;
+  };
+  /// Where the operand's chunk lies: buffers[buffer] + offset_bytes + (chunk & mask) * stride_bytes; or in the channel's slot.
+  struct BoundOperand {
+    uintptr_t offset_bytes = 0;
+    uint64_t stride_bytes = 0;
+    uint64_t mask = UINT64_MAX;
+    const ChannelHandle* channel = nullptr;
+    uint32_t buffer = 0;  // a BufferId, or kBufferCount: `offset_bytes` is an address
+  };
   struct LoopTable {
     std::vector<Extent> widths;   // one of each width: enough where parts are alike
     std::vector<Extent> extents;  // all that differ, of divisions into blocks
@@ -120,6 +135,8 @@ class Plan {
   void bind(const Bindings& bindings);
   void bind_scratch(uint64_t element_bytes);
   void bind_division(size_t index, const Bindings& bindings);
+  void bind_steps(uint32_t element_bytes);
+  void bind_step(uint32_t index, const ProgramLane& lane, uint32_t element_bytes);
   uint64_t longest(const LoopTable& table) const noexcept;
   /// Chunks of the lane's loop in the running call.
   uint64_t iterations(const ProgramLane& lane, uint32_t loop, uint32_t element_bytes) const noexcept;
@@ -138,7 +155,9 @@ class Plan {
   std::vector<std::vector<Ticket>> tickets_;
   std::array<std::vector<std::byte>, 3> scratch_;
   bool has_scratch_ = false;
-  std::vector<Bounds> bounds_;           // by division, for the running call
+  std::vector<Bounds> bounds_;  // by division, for the running call
+  std::vector<BoundStep> bound_steps_;
+  std::vector<BoundOperand> bound_operands_;
   const Execution* bound_by_ = nullptr;  // whose lengths they are, where no arrays say more
   bool by_table_ = false;                // of the running call: some bounds are tables
   bool placed_ = false;                  // likewise: a buffer of the caller's is not in one piece

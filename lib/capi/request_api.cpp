@@ -120,7 +120,8 @@ namespace {
 Status start_one(tutti_request_t handle) {
   Request* request = live_request(handle);
   if (!request || !request->is_persistent || request->is_active) return cannot_start(handle, request);
-  Communicator* communicator = live_communicator(request->communicator);
+  // In this process, as the request is: both are of one context.
+  auto* communicator = static_cast<Communicator*>(handles().find(HandleKind::communicator, request->communicator));
   if (!communicator) return cannot_start(handle, request);
   if (communicator->failed()) return communicator->failure();
   communicator->start_again(*request);

@@ -51,10 +51,13 @@ void drop_plain_places(Bindings& bindings) {
 }  // namespace
 
 Status CollectiveCall::begin(CallRecord& record) {
-  if (kept_ && !stages_) return begin_again(record);
+  if (kept_ && !stages_) {
+    begin_again(record);
+    return Status();
+  }
   if (repeats_last()) {
-    rebind(arguments_.input, arguments_.output, arguments_.count);
-    return CollectiveOperation::begin(record);
+    begin_again(record, arguments_.input, arguments_.output, arguments_.count);
+    return Status();
   }
   if (kept_) return stage_again(record);
   last_plan_.reset();

@@ -14,7 +14,7 @@ bool is_plain(const Bindings& x) noexcept {
 
 }  // namespace
 
-Status Execution::start(Plan& plan, const Bindings& bindings) {
+void Execution::start(Plan& plan, const Bindings& bindings) {
   const bool repeats = plan_ == &plan && plan.bound_by_ == this && is_plain(bindings) &&
                        bindings.lengths.count == bindings_.lengths.count && bindings.element_bytes == bindings_.element_bytes;
   plan_ = &plan;
@@ -24,14 +24,25 @@ Status Execution::start(Plan& plan, const Bindings& bindings) {
   buffers_[0] = from_origin(BufferId::input, const_cast<void*>(bindings.input));
   buffers_[1] = from_origin(BufferId::output, bindings.output);
   rewind();
-  return Status();
 }
 
-Status Execution::start_again(uint32_t mark) {
+void Execution::start_again(uint32_t mark) {
   bindings_.mark = mark;
-  if (plan_->bound_by_ != this) return start(*plan_, Bindings(bindings_));
-  rewind();
-  return Status();
+  if (plan_->bound_by_ == this) {
+    rewind();
+  } else {
+    start_anew();
+  }
+}
+
+void Execution::start_anew() { start(*plan_, Bindings(bindings_)); }
+
+void Execution::start_again(uint32_t mark, const void* input, void* output) {
+  bindings_.input = input;
+  bindings_.output = output;
+  buffers_[0] = from_origin(BufferId::input, const_cast<void*>(input));
+  buffers_[1] = from_origin(BufferId::output, output);
+  start_again(mark);
 }
 
 void Execution::rewind() {
@@ -118,6 +129,7 @@ bool Execution::enter_next_loop(const ProgramLane& lane, LaneState& state) const
 
 bool Execution::advance_loop(const ProgramLane& lane, LaneState& state, bool& moved) {
   const ProgramLoop& loop = plan_->program_.loops[lane.first_loop + state.loop];
+  if (state.iterations == 1 && loop.max_lag == 0) return advance_once(loop, state, moved);
   const Plan::LoopTable& table = plan_->loops_[lane.first_loop + state.loop];
   const ProgramStep* steps = plan_->program_.steps.data() + loop.first_step;
   const uint64_t end = state.iterations + loop.max_lag;
@@ -138,6 +150,18 @@ bool Execution::advance_loop(const ProgramLane& lane, LaneState& state, bool& mo
     while (state.first_live < loop.step_count && state.iteration >= state.iterations + steps[state.first_live].lag)
       ++state.first_live;
     state.step = state.first_live;
+  }
+  return true;
+}
+
+/// A loop of one chunk, as short messages are.
+inline bool Execution::advance_once(const ProgramLoop& loop, LaneState& state, bool& moved) {
+  for (; state.step < loop.step_count; ++state.step) {
+    if (run_step(loop.first_step + state.step, 0) != StepResult::done) {
+      state.blocked_peer = blocked_peer_;
+      return false;
+    }
+    moved = true;
   }
   return true;
 }

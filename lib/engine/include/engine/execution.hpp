@@ -18,9 +18,10 @@ class Execution {
   enum class Outcome : uint8_t { done, blocked, failed };
 
   /// Binds arguments; touches no channel. The plan must not be running.
-  Status start(Plan& plan, const Bindings& bindings);
-  /// The run that was started last once more, with the same arguments but for the mark.
-  Status start_again(uint32_t mark);
+  void start(Plan& plan, const Bindings& bindings);
+  /// The run that was started last once more, with the same arguments but for the mark; or with other data as well.
+  void start_again(uint32_t mark);
+  void start_again(uint32_t mark, const void* input, void* output);
   /// Goes as far as possible without blocking. `moved` tells whether anything was done. After `failed` status() says why; then
   /// the communicator's channels must be closed before the caller's buffers are given back.
   Outcome advance(bool& moved);
@@ -57,8 +58,10 @@ class Execution {
   void bind();
   void rewind();
   [[gnu::noinline]] void forget_failure();
+  [[gnu::noinline]] void start_anew();                                        // another run has bound the plan since
   bool advance_lane(uint32_t lane_index, bool& moved);                        // true: lane done
   bool advance_loop(const ProgramLane& lane, LaneState& state, bool& moved);  // true: at its end
+  bool advance_once(const ProgramLoop& loop, LaneState& state, bool& moved);
   bool enter_next_loop(const ProgramLane& lane, LaneState& state) const noexcept;
   StepResult run_step(uint32_t index, uint64_t chunk);
   StepResult fold(uint32_t index, uint64_t chunk);

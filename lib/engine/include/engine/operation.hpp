@@ -100,23 +100,34 @@ class CollectiveOperation : public Operation {
     bindings_ = bindings;
     call_ = call;
   }
-  /// The call that was bound last, with other data and another length.
-  void rebind(const void* input, void* output, uint64_t count) noexcept {
-    bindings_.input = input;
-    bindings_.output = output;
-    bindings_.lengths.count = call_.count = count;
-  }
   Status begin(CallRecord& record) override {
     record.call = call_;
     mark_share_ = mark_share(call_);
     bindings_.mark = record.mark = mark_of(record.sequence, mark_share_);
-    return execution_.start(*plan_, bindings_);
+    execution_.start(*plan_, bindings_);
+    return Status();
   }
   /// The same call once more, which had begun before.
-  Status begin_again(CallRecord& record) {
+  void begin_again(CallRecord& record) {
     record.call = call_;
     record.mark = mark_of(record.sequence, mark_share_);
-    return execution_.start_again(record.mark);
+    execution_.start_again(record.mark);
+  }
+  /// Likewise, with other data and perhaps another length.
+  void begin_again(CallRecord& record, const void* input, void* output, uint64_t count) {
+    bindings_.input = input;
+    bindings_.output = output;
+    if (count != call_.count) {
+      bindings_.lengths.count = call_.count = count;
+      mark_share_ = mark_share(call_);
+      record.call = call_;
+      bindings_.mark = record.mark = mark_of(record.sequence, mark_share_);
+      execution_.start(*plan_, bindings_);
+      return;
+    }
+    record.call = call_;
+    record.mark = mark_of(record.sequence, mark_share_);
+    execution_.start_again(record.mark, input, output);
   }
   Execution::Outcome advance(bool& moved) override { return execution_.advance(moved); }
   Status failure() const override { return execution_.status(); }

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import sys
 import time
 
@@ -203,7 +204,12 @@ def run(words):
     return code
 
 
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
 def main(words):
+    signal.signal(signal.SIGTERM, interrupted)  # as Ctrl-C: the jobs and their folders go
     try:
         return run(words)
     except PeerError as error:

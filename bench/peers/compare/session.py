@@ -11,6 +11,8 @@ from .resident import PeerError, Resident
 
 REPEATS = 5  # of which a slice has, if the calls are short enough
 LONG_US = 1e6  # a call that takes longer is not repeated to find its best
+CALIBRATING = 0.25  # of a slice's length: what finds the number of calls, or says again that a peer is far behind
+RACE_ROUNDS, RACERS = 3, 3  # after so many rounds only the peers go on that were among the best so many, at either distance
 CONFIRMING = 3  # slices that say again that a peer is far behind: one may have been disturbed
 
 
@@ -99,9 +101,14 @@ class Session:
         while True:
             call_us = self.slice_of(job, point, iterations, 1).median_us
             if iterations * call_us * 8 > self.options.slice_ms * 1e3 or iterations > 1e5:
-                plan = plan_of(call_us, self.options.slice_ms)
-                return (*plan, min(call_us, self.slice_of(job, point, *plan).min_us) if call_us < LONG_US else call_us)
+                if call_us < LONG_US:
+                    call_us = min(call_us, self.short_us(job, point, call_us))
+                return (*plan_of(call_us, self.options.slice_ms), call_us)
             iterations = max(iterations * 4, int(self.options.slice_ms * 1e3 / 6 / max(call_us, 0.01) / 4))
+
+    def short_us(self, job, point, call_us):
+        """The best repeat of a short slice."""
+        return self.slice_of(job, point, *plan_of(call_us, self.options.slice_ms * CALIBRATING)).min_us
 
     def field(self, group, point, dropped):
         """{name: (iterations, repeats)} of those that can win."""
@@ -132,7 +139,7 @@ class Session:
                 continue
             for _ in range(CONFIRMING if us < LONG_US else 0):
                 if us > limit_us:
-                    us = min(us, self.slice_of(group.jobs[name], point, *plans[name]).min_us)
+                    us = min(us, self.short_us(group.jobs[name], point, us))
             if us <= limit_us:
                 continue
             dropped[name] = f"{us:.0f} us, over {self.options.give_up:g} times the best peer's {best_us:.2g} us at {point.size_bytes} B"
@@ -153,13 +160,24 @@ class Session:
             for name in order if rounds % 2 == 0 else order[::-1]:
                 slices[name].append(self.slice_of(group.jobs[name], point, *plans[name]))
             rounds += 1
+            if rounds == RACE_ROUNDS:
+                names = self.racers(slices, separate)
             if time.monotonic() > until_s and rounds >= self.options.min_rounds:
                 break
-            if rounds >= self.options.pairs and self.enough(slices, separate):
+            if rounds >= self.options.pairs and self.enough({name: slices[name] for name in names}, separate):
                 break
-        peers = {name: pieces for name, pieces in slices.items() if name != "tutti"}
-        judged = pairing.judge(slices["tutti"], peers, separate, self.options.split_ns, min(self.options.pairs, 6))
+        judged = self.judge(slices, separate, min(self.options.pairs, RACE_ROUNDS + 1))
         return Measured(point, slices, dropped, judged)
+
+    def judge(self, slices, separate, min_pairs):
+        peers = {name: pieces for name, pieces in slices.items() if name != "tutti"}
+        return pairing.judge(slices["tutti"], peers, separate, self.options.split_ns, min_pairs)
+
+    def racers(self, slices, separate):
+        """Tutti and the peers that may turn out to be the best; those that lost stay in the table with the pairs that they have."""
+        judged = self.judge(slices, separate, 1)
+        best = {one.peer for comparisons in judged.values() for one in comparisons[:RACERS]}
+        return [name for name in slices if name == "tutti" or not judged or name in best]
 
     def enough(self, slices, separate):
         """Every peer has its pairs at one distance at least."""

@@ -60,6 +60,18 @@ class Command(unittest.TestCase):
             self.assertIn(peers[0], document["versions"])
             self.assertEqual(document["summary"]["points"], len(document["rows"]))
 
+    def test_an_end_by_signal_reports_and_leaves_nothing(self):
+        before = set(pathlib.Path("/dev/shm").glob("tutti-peers.*"))
+        running = subprocess.Popen([sys.executable, "-B", os.path.join(ROOT, "tools", "compare-peers"), "--build-dir", BUILD, "--peers",
+                                    "none", "--ranks", "2", "--media", "shm"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        head = running.stdout.readline() + running.stdout.readline()
+        running.terminate()
+        rest, _ = running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 130)
+        self.assertIn("allreduce", head)
+        self.assertIn("No peer was compared", rest)
+        self.assertEqual(set(pathlib.Path("/dev/shm").glob("tutti-peers.*")) - before, set())
+
     def test_arguments_are_explained(self):
         for words, expected in ((["--sizes", "8,fast"], "'fast' is no size"), (["--ranks", "1"], "'1' is no number of ranks"),
                                 (["--collectives", "allredcue"], "'allredcue' is none of allreduce"),

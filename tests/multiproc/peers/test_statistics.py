@@ -132,6 +132,12 @@ class Measuring(unittest.TestCase):
             _, _, result = measured([FakeJob("tutti", 2.0), FakeJob("fast", 3.0), FakeJob("unlucky", 2.5, disturbed=disturbed)])
             self.assertEqual(result.judged["near"][0].peer, "unlucky")
 
+    def test_after_some_rounds_the_best_go_on(self):
+        _, _, result = measured([FakeJob("tutti", 2.0)] + [FakeJob(f"peer-{us}", us) for us in (3.0, 7.0, 5.0, 4.0, 6.0)])
+        self.assertEqual({name: len(pieces) for name, pieces in result.slices.items()},
+                         {"tutti": 6, "peer-3.0": 6, "peer-4.0": 6, "peer-5.0": 6, "peer-6.0": 3, "peer-7.0": 3})
+        self.assertEqual([one.peer for one in result.judged["near"]][0], "peer-3.0")
+
     def test_tutti_is_never_left_out(self):
         _, _, result = measured([FakeJob("tutti", 900.0), FakeJob("fast", 3.0)])
         self.assertAlmostEqual(result.judged["near"][0].ratio, 3.0 / 900.0)

@@ -48,7 +48,7 @@ class Resident:
     def tail(self):
         self.log.seek(0)
         lines = [line for line in self.log.read().decode(errors="replace").splitlines() if line.strip(" -")]
-        return "; ".join(lines[:3]) or "it said nothing"
+        return "; ".join(lines[:3]) or "it printed nothing"
 
     def gather(self, timeout_s):
         """One line of each rank."""
@@ -77,7 +77,7 @@ class Resident:
             raise PeerError(f"{self.name}: {answers[0]['ranks']} ranks found each other, not {self.ranks}")
         self.version = " ".join(answers[0]["version"].split())
 
-    def ask(self, command, timeout_s=120):
+    def ask(self, command, timeout_s=30):
         """The answers of all ranks to one command; all are asleep again, or about to be."""
         for fd in self.commands:
             os.write(fd, (command + "\n").encode())

@@ -137,9 +137,15 @@ class Session:
         for name, us in call_us.items():
             if name == "tutti" or limit_us == 0:
                 continue
-            for _ in range(CONFIRMING if us < LONG_US else 0):
-                if us > limit_us:
-                    us = min(us, self.short_us(group.jobs[name], point, us))
+            try:
+                for _ in range(CONFIRMING if us < LONG_US else 0):
+                    if us > limit_us:
+                        us = min(us, self.short_us(group.jobs[name], point, us))
+            except PeerError as error:
+                dropped[name] = f"{error} ({point})"
+                group.fail(name, error, self.say)
+                del plans[name]
+                continue
             if us <= limit_us:
                 continue
             dropped[name] = f"{us:.0f} us, over {self.options.give_up:g} times the best peer's {best_us:.2g} us at {point.size_bytes} B"
@@ -158,7 +164,8 @@ class Session:
             turn = rounds % len(names)
             order = names[turn:] + names[:turn]
             for name in order if rounds % 2 == 0 else order[::-1]:
-                slices[name].append(self.slice_of(group.jobs[name], point, *plans[name]))
+                self.take_turn(group, name, point, plans[name], slices, dropped)
+            names = [name for name in names if name in group.jobs]
             rounds += 1
             if rounds == RACE_ROUNDS:
                 names = self.racers(slices, separate)
@@ -166,8 +173,19 @@ class Session:
                 break
             if rounds >= self.options.pairs and self.enough({name: slices[name] for name in names}, separate):
                 break
+        slices = {name: pieces for name, pieces in slices.items() if name in group.jobs}
         judged = self.judge(slices, separate, min(self.options.pairs, RACE_ROUNDS + 1))
         return Measured(point, slices, dropped, judged)
+
+    def take_turn(self, group, name, point, plan, slices, dropped):
+        """Adds a slice. A peer that hangs or dies meanwhile is out, and its slices of this point do not count; Tutti's error is raised."""
+        if name not in group.jobs:
+            return
+        try:
+            slices[name].append(self.slice_of(group.jobs[name], point, *plan))
+        except PeerError as error:
+            dropped[name] = f"{error} ({point})"
+            group.fail(name, PeerError(dropped[name]), self.say)
 
     def judge(self, slices, separate, min_pairs):
         peers = {name: pieces for name, pieces in slices.items() if name != "tutti"}

@@ -75,7 +75,8 @@ class Intervals(unittest.TestCase):
 class FakeJob:
     """Answers as a job would whose calls take `us`."""
 
-    def __init__(self, name, us, wrong=0, error=None, disturbed=0):
+    def __init__(self, name, us, wrong=0, error=None, disturbed=0, turns=10000):
+        self.turns_left = turns
         self.name, self.us, self.wrong, self.error, self.asked, self.stopped = name, us, wrong, error, [], False
         self.disturbed = disturbed  # slices that take a thousand times as long
 
@@ -86,6 +87,9 @@ class FakeJob:
         if command.startswith("check"):
             return [{"rank": 0, "wrong": 0}, {"rank": 1, "wrong": self.wrong}]
         repeats = int(command.split()[3])
+        self.turns_left -= 1
+        if self.turns_left < 0:
+            raise PeerError(f"{self.name}: no answer within 30 s")
         self.disturbed -= 1
         us = self.us * (1000 if self.disturbed >= 0 else 1)
         return [{"ns": [us * 500] * repeats}, {"ns": [us * 1000] * repeats}]
@@ -137,6 +141,17 @@ class Measuring(unittest.TestCase):
         self.assertEqual({name: len(pieces) for name, pieces in result.slices.items()},
                          {"tutti": 6, "peer-3.0": 6, "peer-4.0": 6, "peer-5.0": 6, "peer-6.0": 3, "peer-7.0": 3})
         self.assertEqual([one.peer for one in result.judged["near"]][0], "peer-3.0")
+
+    def test_one_that_hangs_is_out_and_the_others_go_on(self):
+        for turns in range(9):
+            one, group, result = measured([FakeJob("tutti", 2.0), FakeJob("hangs", 1.0, turns=turns), FakeJob("fast", 3.0)])
+            self.assertIn("no answer", result.dropped["hangs"])
+            self.assertEqual([one.peer for one in result.judged["near"]], ["fast"])
+            self.assertEqual(len(result.slices["tutti"]), 6)
+            self.assertNotIn("hangs", group.jobs)
+            _, group, result = measured(group.jobs.values(), session_of=one, size=4096)
+        with self.assertRaises(PeerError):
+            measured([FakeJob("tutti", 2.0, turns=8), FakeJob("fast", 3.0)])
 
     def test_tutti_is_never_left_out(self):
         _, _, result = measured([FakeJob("tutti", 900.0), FakeJob("fast", 3.0)])

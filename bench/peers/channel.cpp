@@ -74,14 +74,14 @@ void Channel::meet() {
 }
 
 std::string channel_folder() {
-  const char* const folder = std::getenv("TUTTI_PEERS_FOLDER");
-  if (folder == nullptr) throw std::runtime_error("TUTTI_PEERS_FOLDER is not set: tools/compare-peers starts this program");
+  const char* const folder = std::getenv("PEERS_FOLDER");
+  if (folder == nullptr) throw std::runtime_error("PEERS_FOLDER is not set: tools/compare-peers starts this program");
   return folder;
 }
 
 std::vector<int> bound_cpus() {
   std::vector<int> cpus;
-  const char* const text = std::getenv("TUTTI_PEERS_CPUS");
+  const char* const text = std::getenv("PEERS_CPUS");
   std::istringstream words(text == nullptr ? "" : text);
   for (std::string word; std::getline(words, word, ',');) cpus.push_back(std::stoi(word));
   return cpus;

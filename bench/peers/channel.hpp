@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a resident program hears from tools/compare-peers: a folder (variable TUTTI_PEERS_FOLDER) with a FIFO "rank-N" of commands
+// How a resident program hears from tools/compare-peers: a folder (variable PEERS_FOLDER) with a FIFO "rank-N" of commands
 // for each rank, a FIFO "answers" for all, and a file "board" that the ranks map. FIFOs, so that a program that waits for its
 // turn sleeps, whichever launcher started it and whatever that does with descriptors.
 #pragma once
@@ -46,7 +46,7 @@ class Channel {
 // The folder, from the environment; throws if there is none.
 std::string channel_folder();
 
-// CPUs that the ranks take in turn (variable TUTTI_PEERS_CPUS, comma-separated); empty: ranks stay where the launcher put them.
+// CPUs that the ranks take in turn (variable PEERS_CPUS, comma-separated); empty: ranks stay where the launcher put them.
 std::vector<int> bound_cpus();
 
 // Binds the calling thread; throws std::runtime_error.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Tutti authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gloo over TCP. It has no launcher: TUTTI_PEERS_RANK and TUTTI_PEERS_RANKS say who this is, and the ranks meet in the channel's
+// Gloo over TCP. It has no launcher: PEERS_RANK and PEERS_RANKS say who this is, and the ranks meet in the channel's
 // folder. The first argument is the algorithm of allreduce: ring, bcube, or hd (halving and doubling, Gloo's older interface).
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
@@ -42,7 +42,7 @@ class Gloo final : public Binding {
  public:
   explicit Gloo(std::string algorithm)
       : algorithm_(std::move(algorithm)),
-        context_(std::make_shared<gloo::rendezvous::Context>(number("TUTTI_PEERS_RANK"), number("TUTTI_PEERS_RANKS"))) {
+        context_(std::make_shared<gloo::rendezvous::Context>(number("PEERS_RANK"), number("PEERS_RANKS"))) {
     if (algorithm_ != "ring" && algorithm_ != "bcube" && algorithm_ != "hd") {
       throw std::runtime_error("unknown algorithm '" + algorithm_ + "': ring, bcube or hd");
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How far apart are two CPUs now? In virtual machines CPUs move. Answers each command on its channel with the nanoseconds of a
-// cache line's round trip between the first two of TUTTI_PEERS_CPUS. Sleeps between commands.
+// cache line's round trip between the first two of PEERS_CPUS. Sleeps between commands.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -59,7 +59,7 @@ double round_trip_ns(int other_cpu) {
 int main(int, char** argv) {
   try {
     const std::vector<int> cpus = peers::bound_cpus();
-    if (cpus.size() < 2) throw std::runtime_error("TUTTI_PEERS_CPUS must name two CPUs");
+    if (cpus.size() < 2) throw std::runtime_error("PEERS_CPUS must name two CPUs");
     peers::bind_to(cpus[0]);
     peers::Channel channel(peers::channel_folder(), 0, 1);
     channel.answer("{\"rank\":0,\"ranks\":1,\"version\":\"probe\"}");

@@ -205,6 +205,7 @@ def run(words):
 
 
 def interrupted(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # timeout(1) sends two; the second must not break the clearing up
     raise KeyboardInterrupt
 
 

@@ -33,11 +33,11 @@ class Resident:
         (self.folder / "board").write_bytes(bytes(4096))
         self.answers = os.open(self.folder / "answers", os.O_RDWR | os.O_NONBLOCK)  # also for writing: no end of file between ranks
         self.unread, self.processes = b"", []
-        variables = {**os.environ, **environment, "TUTTI_PEERS_FOLDER": str(self.folder), "TUTTI_PEERS_CPUS": ",".join(map(str, cpus))}
+        variables = {**os.environ, **environment, "PEERS_FOLDER": str(self.folder), "PEERS_CPUS": ",".join(map(str, cpus))}
         line = [word.replace("{ranks}", str(ranks)) for word in launcher] + [program] + ([argument] if argument else [])
         self.log = open(self.folder / "log", "w+b")
         for rank in range(1 if launcher else ranks):
-            own = {} if launcher else {"TUTTI_PEERS_RANK": str(rank), "TUTTI_PEERS_RANKS": str(ranks)}
+            own = {} if launcher else {"PEERS_RANK": str(rank), "PEERS_RANKS": str(ranks)}
             try:
                 self.processes.append(subprocess.Popen(line, env={**variables, **own}, stdin=subprocess.DEVNULL, stdout=self.log,
                                                        stderr=self.log, start_new_session=True))

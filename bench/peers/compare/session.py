@@ -47,21 +47,30 @@ class Group:
     """The living jobs of one number of ranks and one medium."""
 
     def __init__(self, contenders, ranks, cpus, say):
-        self.jobs, self.failed = {}, {}
-        starting = {}
+        self.jobs, self.failed, self.starting = {}, {}, {}
+        try:
+            self.start(contenders, ranks, cpus, say)
+        except BaseException:
+            self.stop()
+            raise
+
+    def start(self, contenders, ranks, cpus, say):
+        """All at once; those that do not start are told."""
         for contender in contenders:
             try:
-                starting[contender.name] = Resident(contender.name, ranks, cpus, contender.binary, contender.command,
-                                                    contender.environment, contender.argument)
+                self.starting[contender.name] = Resident(contender.name, ranks, cpus, contender.binary, contender.command,
+                                                         contender.environment, contender.argument)
             except PeerError as error:
                 self.fail(contender.name, error, say)
-        for name, job in starting.items():
+        for name in list(self.starting):
+            job = self.starting[name]
             try:
                 job.wait_ready()
                 self.jobs[name] = job
             except PeerError as error:
                 job.stop()
                 self.fail(name, error, say)
+            del self.starting[name]
 
     def fail(self, name, error, say):
         self.failed[name] = str(error)
@@ -73,7 +82,7 @@ class Group:
             raise error
 
     def stop(self):
-        for job in self.jobs.values():
+        for job in [*self.jobs.values(), *self.starting.values()]:
             job.stop()
 
 

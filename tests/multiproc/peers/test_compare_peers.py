@@ -25,7 +25,7 @@ def compare_peers(*words):
 
 def cpu_seconds(job):
     """Of all processes of a job: those that have its folder in their environment."""
-    ticks, marker = 0, f"TUTTI_PEERS_FOLDER={job.folder}".encode()
+    ticks, marker = 0, f"PEERS_FOLDER={job.folder}".encode()
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if marker in (process / "environ").read_bytes().split(b"\0"):
@@ -65,6 +65,7 @@ class Command(unittest.TestCase):
         running = subprocess.Popen([sys.executable, "-B", os.path.join(ROOT, "tools", "compare-peers"), "--build-dir", BUILD, "--peers",
                                     "none", "--ranks", "2", "--media", "shm"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         head = running.stdout.readline() + running.stdout.readline()
+        running.terminate()
         running.terminate()
         rest, _ = running.communicate(timeout=60)
         self.assertEqual(running.returncode, 130)
@@ -126,6 +127,7 @@ class Residents(unittest.TestCase):
             self.addCleanup(job.stop)
             job.wait_ready()
             job.ask("allreduce 1024 50 2")
+            self.assertEqual((job.folder / "log").read_bytes(), b"", one.name)  # nothing that Tutti would warn of
             before = cpu_seconds(job)
             time.sleep(0.5)  # the time over which is measured
             self.assertLess(cpu_seconds(job) - before, 0.05, one.name)

@@ -164,8 +164,7 @@ std::string quoted(std::string_view text) {
 
 // The launcher's number of this process, before the library says it: binding comes before the library looks where it runs.
 int launched_rank() {
-  for (const char* const name :
-       {"TUTTI_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_RANK", "PEERS_RANK"}) {
+  for (const char* const name : {"TUTTI_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_RANK", "PEERS_RANK"}) {
     if (const char* const value = std::getenv(name); value != nullptr) return std::atoi(value);
   }
   throw std::runtime_error("no launcher's variable says which rank this is");

@@ -37,7 +37,11 @@ void Execution::start_again(uint32_t mark) {
 
 void Execution::start_anew() { start(*plan_, Bindings(bindings_)); }
 
-void Execution::start_again(uint32_t mark, const void* input, void* output) {
+void Execution::start_again(uint32_t mark, const void* input, void* output, uint64_t count) {
+  if (count != bindings_.lengths.count) {
+    bindings_.lengths.count = count;
+    bind();
+  }
   bindings_.input = input;
   bindings_.output = output;
   buffers_[0] = from_origin(BufferId::input, const_cast<void*>(input));

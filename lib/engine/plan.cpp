@@ -50,8 +50,7 @@ Result<std::unique_ptr<Plan>> Plan::create(Program program, ChannelSet& channels
     plan->has_scratch_ = plan->has_scratch_ || p.windows[n].division != ProgramOperand::kNoData;
   }
   plan->build_tables();
-  plan->bound_steps_.resize(p.steps.size());
-  plan->bound_operands_.resize(p.operands.size());
+  plan->prepare_steps();
   return plan;
 }
 
@@ -99,56 +98,65 @@ void Plan::bind(const Bindings& bindings) {
   bind_steps(bindings.element_bytes);
 }
 
-void Plan::bind_steps(uint32_t element_bytes) {
-  for (const ProgramLane& lane : program_.lanes) {
-    for (uint32_t l = lane.first_loop; l < lane.first_loop + lane.loop_count; ++l) {
-      const ProgramLoop& loop = program_.loops[l];
-      for (uint32_t s = loop.first_step; s < loop.first_step + loop.step_count; ++s) bind_step(s, lane, element_bytes);
-    }
-  }
-}
-
-void Plan::bind_step(uint32_t index, const ProgramLane& lane, uint32_t element_bytes) {
-  const ProgramStep& step = program_.steps[index];
-  const uint32_t operands = operand_count(step);
-  BoundStep& bound_step = bound_steps_[index];
-  bound_step = BoundStep{};
-  bound_step.segment = std::max<uint64_t>(1, lane.segment_bytes / element_bytes);
-  for (uint32_t i = step.first_operand; i < step.first_operand + operands; ++i) {
-    const ProgramOperand& operand = program_.operands[i];
-    const bool has_data = operand.division != ProgramOperand::kNoData;
-    const uint64_t first = has_data ? bound(operand.division, operand.first) : 0;
-    if (i == step.first_operand) {
-      bound_step.signals = !has_data;
-      bound_step.length = has_data ? bound(operand.division, operand.last) - first : 0;
-    }
-    BoundOperand& place = bound_operands_[i];
-    place = BoundOperand{};
-    switch (operand.kind) {
-      case ProgramOperand::Kind::slot:
+/// What no call's lengths change.
+void Plan::prepare_steps() {
+  bound_steps_.resize(program_.steps.size());
+  bound_operands_.resize(program_.operands.size());
+  for (size_t s = 0; s < program_.steps.size(); ++s) {
+    const ProgramStep& step = program_.steps[s];
+    bound_steps_[s].signals = operand_count(step) == 0;
+    for (uint32_t i = step.first_operand; i < step.first_operand + operand_count(step); ++i) {
+      const ProgramOperand& operand = program_.operands[i];
+      const bool has_data = operand.division != ProgramOperand::kNoData;
+      if (i == step.first_operand) bound_steps_[s].signals = !has_data;
+      BoundOperand& place = bound_operands_[i];
+      if (operand.kind == ProgramOperand::Kind::slot) {
         place.channel = channels_[operand.index];
-        bound_step.has_slots = true;
-        break;
-      case ProgramOperand::Kind::staged:
+        bound_steps_[s].has_slots = true;
+      } else if (operand.kind == ProgramOperand::Kind::staged) {
         place.offset_bytes = reinterpret_cast<uintptr_t>(stages_[operand.index].get());
         place.mask = program_.stages[operand.index].depth - 1u;
         place.stride_bytes = stage_segment_bytes_[operand.index];
         place.buffer = kBufferCount;
-        break;
-      case ProgramOperand::Kind::local: {
-        if (!has_data) {
-          place.buffer = kBufferCount;
-          break;
-        }
-        const uint64_t* places = placed_ && operand.buffer <= BufferId::output
-                                     ? bounds_[operand.division].places[static_cast<size_t>(operand.buffer)]
-                                     : nullptr;
-        place.buffer = static_cast<uint32_t>(operand.buffer);
-        place.offset_bytes = (places != nullptr ? places[operand.first] : first) * element_bytes;
-        place.stride_bytes = bound_step.segment * element_bytes;
-        break;
+      } else {
+        place.buffer = has_data ? static_cast<uint32_t>(operand.buffer) : kBufferCount;
+        if (has_data) local_operands_.push_back(i);
       }
     }
+  }
+}
+
+/// What the size of an element decides: it seldom changes.
+void Plan::bind_chunks(uint32_t element_bytes) {
+  for (const ProgramLane& lane : program_.lanes) {
+    const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / element_bytes);
+    for (uint32_t l = lane.first_loop; l < lane.first_loop + lane.loop_count; ++l) {
+      const ProgramLoop& loop = program_.loops[l];
+      for (uint32_t s = loop.first_step; s < loop.first_step + loop.step_count; ++s) {
+        const ProgramStep& step = program_.steps[s];
+        bound_steps_[s].segment = segment;
+        for (uint32_t i = step.first_operand; i < step.first_operand + operand_count(step); ++i)
+          if (program_.operands[i].kind == ProgramOperand::Kind::local) bound_operands_[i].stride_bytes = segment * element_bytes;
+      }
+    }
+  }
+  bound_element_bytes_ = element_bytes;
+}
+
+void Plan::bind_steps(uint32_t element_bytes) {
+  if (element_bytes != bound_element_bytes_) bind_chunks(element_bytes);
+  for (size_t s = 0; s < bound_steps_.size(); ++s) {
+    if (bound_steps_[s].signals) continue;
+    const ProgramOperand& operand = program_.operands[program_.steps[s].first_operand];
+    bound_steps_[s].length = bound(operand.division, operand.last) - bound(operand.division, operand.first);
+  }
+  for (const uint32_t i : local_operands_) {
+    const ProgramOperand& operand = program_.operands[i];
+    const uint64_t* places = placed_ && operand.buffer <= BufferId::output
+                                 ? bounds_[operand.division].places[static_cast<size_t>(operand.buffer)]
+                                 : nullptr;
+    bound_operands_[i].offset_bytes =
+        (places != nullptr ? places[operand.first] : bound(operand.division, operand.first)) * element_bytes;
   }
 }
 
@@ -168,8 +176,8 @@ void Plan::bind_division(size_t index, const Bindings& bindings) {
   bounds.table = bounds.places[0] = bounds.places[1] = nullptr;
   const bool even = division.cut == Cut::even;
   const uint32_t shares = even ? division.parts : division.parts / program_.size;
-  bounds.quotient = lengths.count / shares;
-  bounds.remainder = lengths.count % shares;
+  bounds.quotient = shares == 1 ? lengths.count : lengths.count / shares;
+  bounds.remainder = lengths.count - bounds.quotient * shares;
   if (even) return;
   const bool alike = (division.cut == Cut::blocks ? lengths.counts : lengths.received_counts).empty();
   // Equal blocks in equal shares follow the same formula.
@@ -208,8 +216,10 @@ uint64_t Plan::longest(const LoopTable& table) const noexcept {
 
 uint64_t Plan::iterations(const ProgramLane& lane, uint32_t loop, uint32_t element_bytes) const noexcept {
   const LoopTable& table = loops_[lane.first_loop + loop];
+  const uint64_t elements = longest(table);
+  if (elements <= 1 || elements * element_bytes <= lane.segment_bytes) return table.signals ? 1 : std::min<uint64_t>(elements, 1);
   const uint64_t segment = std::max<uint64_t>(1, lane.segment_bytes / element_bytes);
-  const uint64_t chunks = (longest(table) + segment - 1) / segment;
+  const uint64_t chunks = (elements + segment - 1) / segment;
   return table.signals ? std::max<uint64_t>(chunks, 1) : chunks;
 }
 

@@ -72,9 +72,15 @@ bool ProcessRank::wait(const std::function<bool()>& condition, double seconds, i
     if (std::chrono::steady_clock::now() > end) return false;
     tp().arm(endpoint_);
     pollfd one = {fd, POLLIN, 0};
-    if (tp().progress(endpoint_) == 0 && !condition()) ::poll(&one, 1, nap_ms);
+    // It may take what it waits for: once it holds, it is not asked again.
+    bool holds = false;
+    if (tp().progress(endpoint_) == 0) {
+      holds = condition();
+      if (!holds) ::poll(&one, 1, nap_ms);
+    }
     tp().disarm(endpoint_);
     tp().progress(endpoint_);
+    if (holds) return true;
   }
   return true;
 }
@@ -115,7 +121,8 @@ std::string ProcessRank::exchange(uint32_t peer, uint32_t count, bool slots, uin
     uint32_t mark = 0;
     if (!slots) {
       if (!until([&] { return tp().post_recv(in, got.data(), got.size(), &receive) == TUTTI_OK; })) wrong = "post_recv";
-      if (!until([&] { return tp().post_send(out, data.data(), data.size(), mark_of(data), &send) == TUTTI_OK; })) wrong = "post_send";
+      if (!until([&] { return tp().post_send(out, data.data(), data.size(), mark_of(data), &send) == TUTTI_OK; }))
+        wrong = "post_send";
       if (!until([&] { return receive.done != 0 && send.done != 0; })) wrong = "nothing came";
       bytes = receive.bytes;
       mark = receive.mark;

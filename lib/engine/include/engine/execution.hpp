@@ -21,7 +21,7 @@ class Execution {
   void start(Plan& plan, const Bindings& bindings);
   /// The run that was started last once more, with the same arguments but for the mark; or with other data as well.
   void start_again(uint32_t mark);
-  void start_again(uint32_t mark, const void* input, void* output);
+  void start_again(uint32_t mark, const void* input, void* output, uint64_t count);
   /// Goes as far as possible without blocking. `moved` tells whether anything was done. After `failed` status() says why; then
   /// the communicator's channels must be closed before the caller's buffers are given back.
   Outcome advance(bool& moved);

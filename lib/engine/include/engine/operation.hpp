@@ -120,14 +120,10 @@ class CollectiveOperation : public Operation {
     if (count != call_.count) {
       bindings_.lengths.count = call_.count = count;
       mark_share_ = mark_share(call_);
-      record.call = call_;
-      bindings_.mark = record.mark = mark_of(record.sequence, mark_share_);
-      execution_.start(*plan_, bindings_);
-      return;
     }
     record.call = call_;
     record.mark = mark_of(record.sequence, mark_share_);
-    execution_.start_again(record.mark, input, output);
+    execution_.start_again(record.mark, input, output, count);
   }
   Execution::Outcome advance(bool& moved) override { return execution_.advance(moved); }
   Status failure() const override { return execution_.status(); }

@@ -135,8 +135,9 @@ class Plan {
   void bind(const Bindings& bindings);
   void bind_scratch(uint64_t element_bytes);
   void bind_division(size_t index, const Bindings& bindings);
+  void prepare_steps();
+  void bind_chunks(uint32_t element_bytes);
   void bind_steps(uint32_t element_bytes);
-  void bind_step(uint32_t index, const ProgramLane& lane, uint32_t element_bytes);
   uint64_t longest(const LoopTable& table) const noexcept;
   /// Chunks of the lane's loop in the running call.
   uint64_t iterations(const ProgramLane& lane, uint32_t loop, uint32_t element_bytes) const noexcept;
@@ -158,6 +159,8 @@ class Plan {
   std::vector<Bounds> bounds_;  // by division, for the running call
   std::vector<BoundStep> bound_steps_;
   std::vector<BoundOperand> bound_operands_;
+  std::vector<uint32_t> local_operands_;  // those with data
+  uint32_t bound_element_bytes_ = 0;
   const Execution* bound_by_ = nullptr;  // whose lengths they are, where no arrays say more
   bool by_table_ = false;                // of the running call: some bounds are tables
   bool placed_ = false;                  // likewise: a buffer of the caller's is not in one piece

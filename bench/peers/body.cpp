@@ -53,6 +53,10 @@ Buffer allocate(size_t floats) {
   return buffer;
 }
 
+struct Lacking : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class Body {
  public:
   explicit Body(Binding& binding) : binding_(binding) {}
@@ -60,7 +64,7 @@ class Body {
   // Makes `task_` what the words say, if it is not already.
   void take(const std::string& word, size_t bytes) {
     const Collective collective = collective_of(word);
-    if (!binding_.has(collective)) throw std::runtime_error("this library has no " + word);
+    if (!binding_.has(collective)) throw Lacking("this library has no " + word);
     const size_t ranks = static_cast<size_t>(binding_.ranks());
     const size_t floats = bytes / sizeof(float);
     const bool blocks = buffer_floats(collective, 1, binding_.ranks()) != 1;
@@ -182,6 +186,8 @@ int serve(int argc, char** argv) {
   while (const std::optional<std::string> line = channel.command()) {
     try {
       channel.answer(start + answer_to(*line, body, channel) + '}');
+    } catch (const Lacking& failure) {
+      channel.answer(start + "\"lacks\":" + quoted(failure.what()) + '}');
     } catch (const std::exception& failure) {
       channel.answer(start + "\"error\":" + quoted(failure.what()) + '}');
     }

@@ -104,11 +104,11 @@ void Plan::prepare_steps() {
   bound_operands_.resize(program_.operands.size());
   for (size_t s = 0; s < program_.steps.size(); ++s) {
     const ProgramStep& step = program_.steps[s];
-    bound_steps_[s].signals = operand_count(step) == 0;
+    bound_steps_[s].signals =
+        operand_count(step) == 0 || program_.operands[step.first_operand].division == ProgramOperand::kNoData;
     for (uint32_t i = step.first_operand; i < step.first_operand + operand_count(step); ++i) {
       const ProgramOperand& operand = program_.operands[i];
       const bool has_data = operand.division != ProgramOperand::kNoData;
-      if (i == step.first_operand) bound_steps_[s].signals = !has_data;
       BoundOperand& place = bound_operands_[i];
       if (operand.kind == ProgramOperand::Kind::slot) {
         place.channel = channels_[operand.index];

@@ -13,7 +13,7 @@ import time
 
 from . import contenders, install, pairing, picture, report
 from .resident import PeerError, Probe, busy_cpus
-from .session import Group, Point, Session
+from .session import Group, Point, Session, TuttiError
 
 COLLECTIVES = ["allreduce", "broadcast", "alltoall", "allgather", "reduce_scatter", "reduce", "gather", "scatter", "barrier"]
 QUICK = {"ranks": [2, 4], "collectives": COLLECTIVES[:3], "media": ["shm", "tcp"], "sizes": [8, 4096, 256 << 10, 16 << 20],
@@ -27,8 +27,7 @@ EPILOG = """examples:
   tools/compare-peers --peers ompi-ucx,gloo-ring         only these peers
   tools/compare-peers --list                             who would take part
 
-exit codes: 0 measured; 1 a contender could not be measured at all, or gave wrong results, and that was Tutti; 2 bad arguments or
-missing parts; 130 interrupted. docs/compare-peers.md says how a point is judged."""
+exit codes: 0 measured; 1 Tutti could not be measured, or gave a wrong result; 2 bad arguments or missing parts; 130 interrupted. docs/compare-peers.md says how a point is judged."""
 
 
 def size_bytes(word):
@@ -213,9 +212,9 @@ def main(words):
     signal.signal(signal.SIGTERM, interrupted)  # as Ctrl-C: the jobs and their folders go
     try:
         return run(words)
-    except PeerError as error:
+    except TuttiError as error:
         say(f"compare-peers: {error}")
-        return 1 if str(error).startswith("tutti") else 2
-    except OSError as error:
+        return 1
+    except (PeerError, OSError) as error:
         say(f"compare-peers: {error}")
         return 2

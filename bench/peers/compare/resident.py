@@ -17,6 +17,10 @@ class PeerError(Exception):
     """A contender that did not start, died, hung or said no. The text says who and why."""
 
 
+class Lacking(PeerError):
+    """The library has no such collective, and goes on."""
+
+
 class Resident:
     """Started by start(); alive when wait_ready() has returned."""
 
@@ -69,6 +73,9 @@ class Resident:
         failed = [answer["error"] for answer in lines.values() if "error" in answer]
         if failed:
             raise PeerError(f"{self.name}, {self.ranks} ranks: {failed[0]}")
+        lacks = [answer["lacks"] for answer in lines.values() if "lacks" in answer]
+        if lacks:
+            raise Lacking(f"{self.name}: {lacks[0]}")
         return [lines[rank] for rank in sorted(lines)]
 
     def wait_ready(self, timeout_s=60):

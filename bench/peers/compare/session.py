@@ -7,13 +7,17 @@ import statistics
 import time
 
 from . import pairing
-from .resident import PeerError, Resident
+from .resident import Lacking, PeerError, Resident
 
 REPEATS = 5  # of which a slice has, if the calls are short enough
 LONG_US = 1e6  # a call that takes longer is not repeated to find its best
 CALIBRATING = 0.25  # of a slice's length: what finds the number of calls, or says again that a peer is far behind
 RACE_ROUNDS, RACERS = 3, 3  # after so many rounds only the peers go on that were among the best so many, at either distance
 CONFIRMING = 3  # slices that say again that a peer is far behind: one may have been disturbed
+
+
+class TuttiError(PeerError):
+    """What made it impossible to measure Tutti itself, or a wrong result of it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +83,7 @@ class Group:
             job.stop()
         say(f"without {name}: {error}")
         if name == "tutti":
-            raise error
+            raise TuttiError(str(error)) from error
 
     def stop(self):
         for job in [*self.jobs.values(), *self.starting.values()]:
@@ -130,12 +134,11 @@ class Session:
             try:
                 *plan, call_us[name] = self.calibrate(group.jobs[name], point)
                 plans[name] = plan
+            except Lacking as error:
+                dropped[name] = str(error)
             except PeerError as error:
                 dropped[name] = str(error)
-                if name == "tutti":
-                    raise
-                if "this library has no" not in str(error):
-                    group.fail(name, error, self.say)
+                group.fail(name, error, self.say)
         self.leave_behind(group, point, plans, call_us, dropped)
         return plans
 

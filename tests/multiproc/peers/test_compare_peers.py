@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_compare_peers.py SOURCE_ROOT BUILD FAKE: the whole command on a tiny comparison, with Tutti and one peer if there is any."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -14,13 +15,13 @@ import unittest
 
 ROOT, BUILD, FAKE = (os.path.abspath(path) for path in sys.argv[1:4])
 sys.path.insert(0, os.path.join(ROOT, "bench", "peers"))
-from compare import contenders  # noqa: E402
-from compare.resident import PeerError, Probe, Resident  # noqa: E402
+from compare import contenders, picture  # noqa: E402
+from compare.resident import Lacking, PeerError, Probe, Resident  # noqa: E402
 
 
-def compare_peers(*words):
+def compare_peers(*words, **variables):
     return subprocess.run([sys.executable, "-B", os.path.join(ROOT, "tools", "compare-peers"), "--build-dir", BUILD, *words],
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **variables})
 
 
 def cpu_seconds(job):
@@ -85,6 +86,24 @@ class Command(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("/nonexistent/bench/peers/tutti-peers-tutti is not there: meson setup", done.stderr)
 
+    def test_tutti_that_does_not_start_is_exit_code_1(self):
+        done = compare_peers("--peers", "none", "--ranks", "2", "--media", "shm", TUTTI_LOG_LEVEL="shout")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("shout", done.stderr)
+
+    def test_a_picture_or_why_there_is_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "curves.svg"
+            if importlib.util.find_spec("matplotlib") is None:
+                done = compare_peers("--picture", str(file))
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("--picture needs matplotlib: apt-get install", done.stderr)
+                return
+            row = {"collective": "allreduce", "ranks": 2, "medium": "shm", "distance": "near", "tutti_us": 1.0, "peer": "other",
+                   "peer_us": 2.0, "others": []}
+            picture.draw([{**row, "size_bytes": size} for size in (8, 1024)], file)
+            self.assertIn("<svg", file.read_text(encoding="utf-8"))
+
 
 class Residents(unittest.TestCase):
     def fake(self):
@@ -102,7 +121,9 @@ class Residents(unittest.TestCase):
 
     def test_what_fails_is_told_and_the_rest_goes_on(self):
         job = self.fake()
-        for command, words in (("check alltoall 64", "no route"), ("check broadcast 64", "this library has no broadcast"),
+        with self.assertRaisesRegex(Lacking, "this library has no broadcast"):
+            job.ask("check broadcast 64")
+        for command, words in (("check alltoall 64", "no route"),
                                ("allreduce 64", "bad command"), ("check nothing 8", "unknown collective 'nothing'")):
             with self.assertRaisesRegex(PeerError, words):
                 job.ask(command)

@@ -12,7 +12,7 @@ import unittest
 ROOT = sys.argv.pop(1)
 sys.path.insert(0, os.path.join(ROOT, "bench", "peers"))
 from compare import cli, contenders, pairing, report, session  # noqa: E402
-from compare.resident import PeerError  # noqa: E402
+from compare.resident import Lacking, PeerError  # noqa: E402
 
 NEAR, FAR = 110.0, 500.0
 
@@ -83,7 +83,7 @@ class FakeJob:
     def ask(self, command):
         self.asked.append(command)
         if self.error:
-            raise PeerError(self.error)
+            raise self.error
         if command.startswith("check"):
             return [{"rank": 0, "wrong": 0}, {"rank": 1, "wrong": self.wrong}]
         repeats = int(command.split()[3])
@@ -150,7 +150,7 @@ class Measuring(unittest.TestCase):
             self.assertEqual(len(result.slices["tutti"]), 6)
             self.assertNotIn("hangs", group.jobs)
             _, group, result = measured(group.jobs.values(), session_of=one, size=4096)
-        with self.assertRaises(PeerError):
+        with self.assertRaises(session.TuttiError):
             measured([FakeJob("tutti", 2.0, turns=8), FakeJob("fast", 3.0)])
 
     def test_tutti_is_never_left_out(self):
@@ -163,11 +163,11 @@ class Measuring(unittest.TestCase):
         self.assertIn("4 wrong elements", result.dropped["bad"])
         self.assertTrue(bad.stopped)
         self.assertNotIn("bad", group.jobs)
-        with self.assertRaises(PeerError):
+        with self.assertRaises(session.TuttiError):
             measured([FakeJob("tutti", 2.0, wrong=1), FakeJob("fast", 3.0)])
 
     def test_what_a_library_lacks_is_no_failure(self):
-        lacking = FakeJob("lacking", 1.0, error="lacking, 2 ranks: this library has no reduce")
+        lacking = FakeJob("lacking", 1.0, error=Lacking("lacking: this library has no reduce"))
         _, group, result = measured([FakeJob("tutti", 2.0), lacking])
         self.assertIn("lacking", group.jobs)
         self.assertIn("lacking", result.dropped)

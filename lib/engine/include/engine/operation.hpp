@@ -101,18 +101,13 @@ class CollectiveOperation : public Operation {
     call_ = call;
   }
   Status begin(CallRecord& record) override {
-    record.call = call_;
     mark_share_ = mark_share(call_);
-    bindings_.mark = record.mark = mark_of(record.sequence, mark_share_);
+    bindings_.mark = enter(record);
     execution_.start(*plan_, bindings_);
     return Status();
   }
   /// The same call once more, which had begun before.
-  void begin_again(CallRecord& record) {
-    record.call = call_;
-    record.mark = mark_of(record.sequence, mark_share_);
-    execution_.start_again(record.mark);
-  }
+  void begin_again(CallRecord& record) { execution_.start_again(enter(record)); }
   /// Likewise, with other data and perhaps another length.
   void begin_again(CallRecord& record, const void* input, void* output, uint64_t count) {
     bindings_.input = input;
@@ -121,9 +116,7 @@ class CollectiveOperation : public Operation {
       bindings_.lengths.count = call_.count = count;
       mark_share_ = mark_share(call_);
     }
-    record.call = call_;
-    record.mark = mark_of(record.sequence, mark_share_);
-    execution_.start_again(record.mark, input, output, count);
+    execution_.start_again(enter(record), input, output, count);
   }
   Execution::Outcome advance(bool& moved) override { return execution_.advance(moved); }
   Status failure() const override { return execution_.status(); }
@@ -134,6 +127,13 @@ class CollectiveOperation : public Operation {
   void abandon() noexcept override { execution_.abandon(); }
 
  private:
+  /// Its mark this time.
+  uint32_t enter(CallRecord& record) const noexcept {
+    record.call = call_;
+    record.mark = mark_of(record.sequence, mark_share_);
+    return record.mark;
+  }
+
   Plan* plan_ = nullptr;
   Bindings bindings_;
   CallSignature call_;

@@ -32,15 +32,16 @@ struct CallSignature {
 };
 static_assert(sizeof(CallSignature) == 24);
 
-/// The number that goes with each message of a call: different, but for one chance in 2^32, where two calls do not go together.
-/// A linear hash of few instructions; the multipliers are odd, so that a difference in one place always shows.
+/// What a call, whenever it is made, gives to its mark.
 inline uint64_t mark_share(const CallSignature& call) noexcept {
   const uint64_t count = (call.flags & CallSignature::kCountIsOwn) != 0 ? 0 : call.count;
   const uint64_t kind = uint64_t{call.root} << 32 | uint64_t{static_cast<uint8_t>(call.collective)} << 16 |
                         uint64_t{static_cast<uint8_t>(call.dtype)} << 8 | uint64_t{static_cast<uint8_t>(call.op)};
   return count * 0xc2b2ae3d27d4eb4fu + kind * 0xd6e8feb86659fd93u + call.choice * 0xa0761d6478bd642fu;
 }
-/// share: mark_share of the call, which is the same each time that the call is made.
+/// The number that goes with each message of a call: different, but for one chance in 2^32, where two calls do not go together.
+/// A linear hash of few instructions; the multipliers are odd, so that a difference in one place always shows. share: mark_share
+/// of the call.
 inline uint32_t mark_of(uint64_t sequence, uint64_t share) noexcept {
   return static_cast<uint32_t>((sequence * 0x9e3779b97f4a7c15u + share) >> 32);
 }

@@ -6,7 +6,8 @@
 //   COLLECTIVE BYTES ITERATIONS REPEATS   times it; the answer has the nanoseconds of a call in each repeat
 //   check COLLECTIVE BYTES                one call with each root, checked; the answer has the number of wrong elements
 //
-// Every rank answers every command with a line of JSON; the end of the commands ends the program.
+// Every rank answers every command with a line of JSON; the end of the commands ends the program. With "start" as its last
+// argument it joins the job, meets the others in one barrier, and ends: what that takes is the library's start-up.
 #include "body.hpp"
 
 #include <unistd.h>
@@ -174,6 +175,13 @@ int launched_rank() {
   throw std::runtime_error("no launcher's variable says which rank this is");
 }
 
+// All of a job that any program has: a start, everybody here, an end.
+int start_and_end(int argc, char** argv) {
+  const std::unique_ptr<Binding> binding = make_binding(argc, argv);
+  binding->barrier();
+  return 0;
+}
+
 int serve(int argc, char** argv) {
   const std::string folder = channel_folder();
   const std::vector<int> cpus = bound_cpus();
@@ -200,6 +208,7 @@ int serve(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    if (argc > 1 && std::string_view(argv[argc - 1]) == "start") return peers::start_and_end(argc - 1, argv);
     return peers::serve(argc, argv);
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "%s: %s\n", argv[0], failure.what());

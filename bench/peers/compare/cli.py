@@ -3,6 +3,7 @@
 """The command line of tools/compare-peers."""
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -11,7 +12,7 @@ import signal
 import sys
 import time
 
-from . import contenders, install, pairing, picture, report
+from . import contenders, install, pairing, picture, report, startup
 from .resident import PeerError, Probe, busy_cpus
 from .session import Group, Point, Session, TuttiError
 
@@ -20,11 +21,13 @@ QUICK = {"ranks": [2, 4], "collectives": COLLECTIVES[:3], "media": ["shm", "tcp"
          "budget": 165.0}
 WHOLE = {"ranks": [2, 4], "collectives": COLLECTIVES, "media": ["shm", "tcp"], "sizes": [4 << shift for shift in range(0, 25, 2)],
          "budget": 0.0}
+STARTUP = {"ranks": [2, 8, 32, 64]}
 EPILOG = """examples:
   tools/compare-peers --quick                            the fixed short comparison, under 3 minutes
   tools/compare-peers --quick --json now.json            the same, all figures kept
   tools/compare-peers --collectives allreduce --ranks 2 --media shm --sizes 64K,1M --pairs 25
   tools/compare-peers --peers ompi-ucx,gloo-ring         only these peers
+  tools/compare-peers --startup                          launcher, init, barrier and finalize of 2, 8, 32 and 64 ranks
   tools/compare-peers --list                             who would take part
 
 exit codes: 0 measured; 1 Tutti could not be measured, or gave a wrong result; 2 bad arguments or missing parts; 130 interrupted. docs/compare-peers.md says how a point is judged."""
@@ -71,6 +74,8 @@ def parser():
     made = argparse.ArgumentParser(prog="compare-peers", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EPILOG,
                                    description="Measures Tutti beside other libraries, in turns of short slices.")
     made.add_argument("--quick", action="store_true", help="allreduce, broadcast, alltoall; 8, 4K, 256K, 16M; 2 and 4 ranks; 165 s")
+    made.add_argument("--startup", action="store_true",
+                      help="how long jobs take that only start, meet and end, with their launchers, instead; 2, 8, 32 and 64 ranks")
     made.add_argument("--ranks", type=list_of(rank_count), metavar="N,...", help="default: 2,4")
     made.add_argument("--collectives", type=list_of(one_of(COLLECTIVES)), metavar="NAME,...", help="default: " + ",".join(COLLECTIVES))
     made.add_argument("--media", type=list_of(one_of(["shm", "tcp"])), metavar="NAME,...", help="default: shm,tcp")
@@ -97,6 +102,11 @@ def parser():
 
 def choices(words):
     options = parser().parse_args(words)
+    if options.startup:
+        curves = [name for name in ("quick", "collectives", "media", "sizes", "budget", "picture") if getattr(options, name)]
+        if curves:
+            raise PeerError(f"--startup measures no collectives: leave out --{curves[0]}")
+        options.ranks = options.ranks or STARTUP["ranks"]
     for name, value in (QUICK if options.quick else WHOLE).items():
         if getattr(options, name) is None:
             setattr(options, name, value)
@@ -164,6 +174,16 @@ def measure_all(options, peers, all_measured, facts):
         probe.stop()
 
 
+def measure_startup(options, peers, rows):
+    """Fills rows as it goes."""
+    print(startup.HEAD, flush=True)
+    ours = dataclasses.replace(contenders.tutti(options.build_dir, ""), environment={})  # all its media, as it is by default
+    field = [ours, *startup.one_of_each(peers)]
+    for ranks in options.ranks:
+        rows += startup.measure(field, ranks, options.pairs, startup.start_once, say)
+        print("\n".join(startup.line_of(row) for row in rows if row.ranks == ranks), flush=True)
+
+
 def run(words):
     options = choices(words)
     if options.picture:
@@ -184,21 +204,25 @@ def run(words):
     busy = busy_cpus()
     if busy is not None and busy > 0.2:
         say(f"compare-peers: other programs use {busy:.1f} CPUs: what follows is disturbed; end them, or measure elsewhere")
-    all_measured, code = [], 0
+    all_measured, rows, code = [], [], 0
     facts = {"versions": {}, "arguments": words, "cpus": sorted(os.sched_getaffinity(0)), "split_ns": options.split_ns,
              "busy_cpus_before": busy}
     start = time.monotonic()
     try:
-        measure_all(options, peers, all_measured, facts)
+        if options.startup:
+            measure_startup(options, peers, rows)
+        else:
+            measure_all(options, peers, all_measured, facts)
     except KeyboardInterrupt:
         say("compare-peers: interrupted; what there is follows")
         code = 130
     facts["seconds"] = time.monotonic() - start
-    document = report.document(all_measured, facts)
-    print("\n".join(report.summary_lines(document["summary"])))
+    document = startup.document(rows, facts) if options.startup else report.document(all_measured, facts)
+    if not options.startup:
+        print("\n".join(report.summary_lines(document["summary"])))
     if options.json:
         options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    if options.picture and document["rows"]:
+    if options.picture and all_measured and document["rows"]:
         picture.draw(document["rows"], options.picture)
     return code
 

@@ -15,7 +15,7 @@ import unittest
 
 ROOT, BUILD, FAKE = (os.path.abspath(path) for path in sys.argv[1:4])
 sys.path.insert(0, os.path.join(ROOT, "bench", "peers"))
-from compare import contenders, picture  # noqa: E402
+from compare import contenders, picture, startup  # noqa: E402
 from compare.resident import Lacking, PeerError, Probe, Resident  # noqa: E402
 
 
@@ -60,6 +60,28 @@ class Command(unittest.TestCase):
         if peers:
             self.assertIn(peers[0], document["versions"])
             self.assertEqual(document["summary"]["points"], len(document["rows"]))
+
+    def test_starts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "out.json")
+            done = compare_peers("--startup", "--ranks", "2,3", "--pairs", "2", "--peers", "none", "--json", file)
+            self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+            with open(file, encoding="utf-8") as text:
+                rows = json.load(text)["startup"]
+        self.assertEqual([(row["ranks"], row["contender"], len(row["times_ms"])) for row in rows], [(2, "tutti", 2), (3, "tutti", 2)])
+        for row in rows:
+            self.assertGreater(row["min_ms"], 1)  # two processes at the least
+        done = compare_peers("--startup", "--ranks", "2", "--pairs", "1", "--peers", "none", TUTTI_LOG_LEVEL="shout")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("2 ranks: did not start", done.stderr)
+        self.assertIn("shout", done.stderr)
+
+    def test_a_start_without_a_launcher(self):
+        found, _ = contenders.find(pathlib.Path(BUILD))
+        for one in [one for one in found if not one.command][:1]:
+            self.assertGreater(startup.start_once(one, 2), 1)
+        with self.assertRaisesRegex(PeerError, "ghost: /nonexistent: No such file"):
+            startup.start_once(contenders.Contender("ghost", "shm", "/nonexistent", (), {}), 2)
 
     def test_an_end_by_signal_reports_and_leaves_nothing(self):
         before = set(pathlib.Path("/dev/shm").glob("tutti-peers.*"))

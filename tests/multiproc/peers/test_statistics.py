@@ -11,7 +11,7 @@ import unittest
 
 ROOT = sys.argv.pop(1)
 sys.path.insert(0, os.path.join(ROOT, "bench", "peers"))
-from compare import cli, contenders, pairing, report, session  # noqa: E402
+from compare import cli, contenders, pairing, report, session, startup  # noqa: E402
 from compare.resident import Lacking, PeerError  # noqa: E402
 
 NEAR, FAR = 110.0, 500.0
@@ -171,6 +171,64 @@ class Measuring(unittest.TestCase):
         _, group, result = measured([FakeJob("tutti", 2.0), lacking])
         self.assertIn("lacking", group.jobs)
         self.assertIn("lacking", result.dropped)
+
+
+def contender(name, binary="p", command=("run",)):
+    return contenders.Contender(name, "shm", binary, command, {})
+
+
+class Starting(unittest.TestCase):
+    def measured(self, ms, rounds=6, failing=()):
+        """ms: {name: a function of the round}. Returns (rows, [name in the order of starts], what was said)."""
+        order, said = [], []
+
+        def start(one, ranks):
+            order.append(one.name)
+            if one.name in failing and order.count(one.name) > failing[one.name]:
+                raise PeerError(f"{one.name}: no")
+            return ms[one.name](order.count(one.name) - 1) * ranks
+        return startup.measure([contender(name) for name in ms], 2, rounds, start, said.append), order, said
+
+    def test_the_first_round_does_not_count_and_pairs_are_of_one_round(self):
+        # The machine slows down by ten half-way: each round says 3. The first, with the programs still on the disk, would say 30.
+        rows, _, _ = self.measured({"tutti": lambda turn: 10.0 if turn > 3 else 1.0,
+                                    "peer": lambda turn: 30.0 if turn > 3 or turn == 0 else 3.0})
+        ours, peer = rows
+        self.assertEqual((ours.contender, ours.ratio, ours.min_ms, ours.median_ms, len(ours.times_ms)), ("tutti", 1.0, 2.0, 11.0, 6))
+        self.assertEqual((peer.ratio, peer.low, peer.high, peer.min_ms), (3.0, 3.0, 3.0, 6.0))
+
+    def test_turns(self):
+        _, order, _ = self.measured({"tutti": lambda _: 1, "a": lambda _: 2, "b": lambda _: 3}, rounds=2)
+        self.assertEqual(order, ["tutti", "a", "b", "tutti", "b", "a", "b", "tutti", "a"])
+
+    def test_a_peer_that_fails_is_out_and_tutti_that_fails_ends_it(self):
+        for starts in (0, 3):
+            rows, order, said = self.measured({"tutti": lambda _: 1, "bad": lambda _: 2, "good": lambda _: 3}, failing={"bad": starts})
+            self.assertEqual([row.contender for row in rows], ["tutti", "good"])
+            self.assertEqual([len(row.times_ms) for row in rows], [6, 6])
+            self.assertEqual((order.count("bad"), said), (starts + 1, ["without bad: bad: no"]))
+        with self.assertRaises(session.TuttiError):
+            self.measured({"tutti": lambda _: 1, "good": lambda _: 3}, failing={"tutti": 2})
+
+    def test_one_variant_of_each_library(self):
+        found = startup.one_of_each([contender("a1", "a"), contender("a2", "a"), contender("b", "b"), contender("a5", "a", ("other",))])
+        self.assertEqual([one.name for one in found], ["a1", "b", "a5"])
+
+    def test_summary(self):
+        rows, _, _ = self.measured({"tutti": lambda _: 2, "slow": lambda _: 8, "fast": lambda _: 1})
+        document = startup.document(rows, {"versions": {}})
+        summary = document["summary"]["startup"]
+        self.assertEqual((summary["behind"], summary["worst_ratio"], summary["worst_point"]["peer"]), (1, 0.5, "fast"))
+        self.assertAlmostEqual(summary["geometric_mean"], 0.5)
+        self.assertEqual([row["contender"] for row in document["startup"]], ["tutti", "fast", "slow"])
+        self.assertIn("0.50 .. 0.50", startup.line_of(rows[1]))
+        self.assertIsNone(startup.summary_of(self.measured({"tutti": lambda _: 1})[0])["worst_ratio"])
+
+    def test_it_has_its_own_numbers_of_ranks_and_no_sizes(self):
+        self.assertEqual(cli.choices(["--startup"]).ranks, [2, 8, 32, 64])
+        self.assertEqual(cli.choices(["--startup", "--ranks", "3"]).ranks, [3])
+        with self.assertRaisesRegex(PeerError, "leave out --sizes"):
+            cli.choices(["--startup", "--sizes", "8"])
 
 
 class Reporting(unittest.TestCase):

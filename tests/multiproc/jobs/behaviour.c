@@ -17,8 +17,8 @@
 
 extern char** environ;
 
-/* victim RANK: that rank kills itself in the middle of large allreduces, after it has printed the time. The others print the error and
- * when it came, on the same clock. */
+/* victim RANK: that rank kills itself in the middle of large allreduces, after it has printed the time. The others print the
+ * error and when it came, on the same clock. */
 int run_victim(int argc, char** argv) {
   if (argc != 1) return 2;
   const int victim = atoi(argv[0]);
@@ -97,8 +97,8 @@ int run_fork(int argc, char** argv) {
       tutti_comm_t again = comm;
       const int wrong = tutti_allreduce(comm, TUTTI_IN_PLACE, &word, 1, TUTTI_INT64, TUTTI_SUM) != TUTTI_ERR_FORKED ||
                         tutti_comm_rank(comm, &rank) != TUTTI_ERR_FORKED || tutti_barrier(comm) != TUTTI_ERR_FORKED ||
-                        tutti_comm_split(comm, 0, 0, &again) != TUTTI_ERR_FORKED ||
-                        tutti_comm_abort(comm) != TUTTI_ERR_FORKED || tutti_comm_destroy(comm) != TUTTI_ERR_FORKED;
+                        tutti_comm_split(comm, 0, 0, &again) != TUTTI_ERR_FORKED || tutti_comm_abort(comm) != TUTTI_ERR_FORKED ||
+                        tutti_comm_destroy(comm) != TUTTI_ERR_FORKED;
       exit(wrong);
     }
     for (int i = 0; i < 200; ++i) {
@@ -267,6 +267,40 @@ int run_memory(int argc, char** argv) {
   }
   getrusage(RUSAGE_SELF, &usage);
   printf("growth_kib %ld\n", usage.ru_maxrss - first_kib);
+  must(tutti_comm_destroy(comm), "destroy");
+  return 0;
+}
+
+/* The value of a line of /proc/self/smaps_rollup, in KiB. */
+static long smaps_kib(const char* name) {
+  FILE* file = fopen("/proc/self/smaps_rollup", "r");
+  if (!file) fail("smaps_rollup: %s", strerror(errno));
+  char line[256];
+  long kib = -1;
+  while (fgets(line, sizeof line, file))
+    if (strncmp(line, name, strlen(name)) == 0) kib = atol(line + strlen(name));
+  fclose(file);
+  if (kib < 0) fail("smaps_rollup has no %s", name);
+  return kib;
+}
+
+/* footprint: after every rank has sent to every other, in pieces of 4 KiB, what a rank keeps in memory: of its own, its part of
+ * what it shares, and all that it can reach. */
+int run_footprint(int argc, char** argv) {
+  (void)argc, (void)argv;
+  const long before_kib = smaps_kib("Pss:");
+  tutti_comm_t comm = create();
+  const size_t count = 1024, all = count * (size_t)size_of(comm);
+  float* from = calloc(all, sizeof(float));
+  float* to = calloc(all, sizeof(float));
+  if (!from || !to) fail("no memory");
+  must(tutti_alltoall(comm, from, to, count, TUTTI_FLOAT32), "alltoall");
+  must(tutti_allreduce(comm, from, to, all, TUTTI_FLOAT32, TUTTI_SUM), "allreduce");
+  must(tutti_barrier(comm), "barrier");
+  free(from);
+  free(to);
+  printf("kib %ld private %ld resident %ld\n", smaps_kib("Pss:") - before_kib, smaps_kib("Private_Dirty:"), smaps_kib("Rss:"));
+  must(tutti_barrier(comm), "barrier"); /* nobody's share grows by another's end */
   must(tutti_comm_destroy(comm), "destroy");
   return 0;
 }

@@ -49,6 +49,16 @@ def memory_stays_flat(bench):
         expect(len(growth) == 2 and max(growth) <= 256, transports, growth)
 
 
+def a_rank_keeps_little_memory(bench):
+    for transports in ("shm", "tcp"):
+        for ranks in (2, 8, 32):
+            result = bench.run("-np", str(ranks), JOB, "footprint", env={"TUTTI_TRANSPORTS": transports}, timeout=50)
+            expect(result.code == 0, result)
+            kib = [int(n) for n in re.findall(r"^kib (\d+)", result.out, re.MULTILINE)]
+            print(f"    {transports}, {ranks} ranks: at most {max(kib, default=0)} KiB")
+            expect(len(kib) == ranks and 0 < max(kib) <= 8192 + 64 * (ranks - 1), transports, ranks, kib)
+
+
 def jobs_that_end_at_once_are_silent(bench):
     for _ in range(20):
         result = bench.run("-np", "8", JOB, "create", env={"TUTTI_TRANSPORTS": "shm"})
@@ -62,5 +72,6 @@ CASES = [
     more_than_2_to_the_31_elements,
     communicators_come_and_go,
     memory_stays_flat,
+    a_rank_keeps_little_memory,
     jobs_that_end_at_once_are_silent,
 ]

@@ -96,6 +96,7 @@ static const struct mode modes[] = {
     {"missing", run_missing},
     {"destroyed", run_destroyed},
     {"memory", run_memory},
+    {"footprint", run_footprint},
     {"create", run_create},
     {"flood", run_flood},
     {"exchange", run_exchange},

@@ -37,6 +37,7 @@ int run_overlap(int argc, char** argv);
 int run_missing(int argc, char** argv);
 int run_destroyed(int argc, char** argv);
 int run_memory(int argc, char** argv);
+int run_footprint(int argc, char** argv);
 int run_create(int argc, char** argv);
 int run_flood(int argc, char** argv);
 int run_exchange(int argc, char** argv);

@@ -20,6 +20,7 @@ constexpr uint32_t kPollsPerClock = 16;        // polls of a waiting driver betw
 constexpr uint64_t kLookAfterNs = 10'000'000;  // between looks at deadlines while something keeps moving
 constexpr uint64_t kLookAfterIdleNs = 250'000'000;
 constexpr uint32_t kMostRounds = 1000;
+constexpr uint32_t kPollsOfSlots = 64;  // of a call by itself, before it waits as all do
 
 inline void pause_cpu() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -55,7 +56,8 @@ class Errand final : public Operation {
 
 }  // namespace
 
-Engine::Engine(Fabric& fabric, const EngineOptions& options) : fabric_(fabric), options_(options) {
+Engine::Engine(Fabric& fabric, const EngineOptions& options)
+    : fabric_(fabric), options_(options), polls_of_slots_(options.yield ? 0 : kPollsOfSlots) {
   active_.reserve(64);
   groups_.reserve(64);
 }
@@ -102,7 +104,7 @@ bool Engine::try_drive() noexcept {
   if (!take_role()) return false;
   if (watched_) {  // once for many calls: until it has armed again
     watched_ = false;
-    generation_.fetch_add(1, std::memory_order_relaxed);  // so that the watcher sees that calls come
+    count_drive();  // so that the watcher sees that calls come
     if (watcher_)
       watcher_(false);
     else
@@ -187,7 +189,7 @@ void Engine::enqueue(Operation& operation) noexcept {
 void Engine::submit(Group& group, Operation& operation) {
   operation.group_ = &group;
   if (try_drive()) {
-    generation_.fetch_add(1, std::memory_order_relaxed);
+    count_drive();
     accept_submitted();  // calls keep their order
     accept(operation);
     pump(false);
@@ -203,17 +205,89 @@ void Engine::submit(Group& group, Operation& operation) {
   }
 }
 
-void Engine::run(Group& group, Operation& operation) {
-  if (try_drive()) {
-    operation.group_ = &group;
-    accept_submitted();
+/// The usual call, with nothing else going on: passes by the queues as long as it does not wait, or waits for slots, which are
+/// memory to look at, so often. True: it has ended, and is to be completed. False: it has been accepted, begun or not, for it has
+/// to wait, or has failed.
+[[gnu::always_inline]] inline bool Engine::run_alone(Group& group, CollectiveOperation& operation, uint32_t most_polls) noexcept {
+  count_drive();
+  Execution::Outcome outcome = Execution::Outcome::blocked;
+  try {
+    if (Status begun = operation.begin(group.calls_.open(group.collectives_ended_ + 1)); !begun.ok()) {
+      accept(operation);
+      fail(group, std::move(begun), Group::kNobody);
+      return false;
+    }
+    operation.begun_ = true;
+    bool moved = false;
+    outcome = operation.advance(moved);
+    for (uint32_t polls = 0; outcome == Execution::Outcome::blocked && polls < most_polls; ++polls) {
+      if (!operation.waits_for_slots()) break;
+      outcome = operation.advance(moved);
+    }
+  } catch (...) {
     accept(operation);
-    drive_until(&operation);
-    stop_driving();
-  } else {
-    submit(group, operation);
+    fail_for_exception(group);
+    return false;
   }
-  wait(operation);
+  if (outcome != Execution::Outcome::done) {
+    accept(operation);
+    if (outcome == Execution::Outcome::failed) handle_failed(group, operation);
+    return false;
+  }
+  ++group.collectives_ended_;
+  ++counters_.operations;
+  if (++pumps_ % kProgressEvery == 0) pump(false);
+  return true;
+}
+
+void Engine::run(Group& group, Operation& operation) {
+  if (!try_drive()) {
+    submit(group, operation);
+    wait(operation);
+    return;
+  }
+  operation.group_ = &group;
+  accept_submitted();
+  accept(operation);
+  drive_until(&operation);
+  stop_driving();
+}
+
+void Engine::run(Group& group, CollectiveOperation& operation) {
+  if (!try_drive()) {
+    submit(group, operation);
+    wait(operation);
+    return;
+  }
+  operation.group_ = &group;
+  accept_submitted();
+  const bool alone = active_.empty() && !group.failed_.load(std::memory_order_relaxed);
+  if (alone && run_alone(group, operation, polls_of_slots_)) {
+    operation.complete_here();
+  } else {
+    if (!alone) accept(operation);
+    drive_until(&operation);
+  }
+  stop_driving();
+}
+
+void Engine::submit(Group& group, CollectiveOperation& operation) {
+  if (!try_drive()) {
+    submit(group, static_cast<Operation&>(operation));
+    return;
+  }
+  operation.group_ = &group;
+  accept_submitted();
+  if (!active_.empty() || group.failed_.load(std::memory_order_relaxed)) {
+    count_drive();
+    accept(operation);
+    pump(false);
+  } else if (run_alone(group, operation, 0)) {
+    operation.complete_well();
+  } else {
+    pump(false);
+  }
+  stop_driving();
 }
 
 void Engine::run_both(Group& group, Operation& first, Operation& second) {
@@ -251,7 +325,7 @@ void Engine::wait(Operation& operation) {
 
 void Engine::poke() {
   if (!try_drive()) return;
-  generation_.fetch_add(1, std::memory_order_relaxed);
+  count_drive();
   // A program that polls may have nobody else to look at its deadlines.
   if (!pump(true) && options_.clock->now_ns() - looked_after_ns_ > kLookAfterNs) look_after_groups();
   completed_some_ = false;
@@ -340,7 +414,7 @@ bool Engine::pump(bool all) noexcept {
 }
 
 void Engine::drive_until(const Operation* operation) noexcept {
-  generation_.fetch_add(1, std::memory_order_relaxed);
+  count_drive();
   uint64_t waiting_since_ns = 0;
   uint32_t idle_polls = 0;
   uint32_t busy_pumps = 0;
@@ -440,97 +514,6 @@ void Engine::accept(Operation& operation) noexcept {
     group.tail_ = &operation;
   }
   activate(group);
-}
-
-bool Engine::advance(Group& group) noexcept {
-  try {
-    return advance_queues(group);
-  } catch (...) {
-    fail_for_exception(group);
-    return true;
-  }
-}
-
-void Engine::fail_for_exception(Group& group) noexcept {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    fail(group, Status(TUTTI_ERR_MEMORY), Group::kNobody);
-  } catch (const std::exception& e) {
-    options_.log->error("communicator {:x}: {}", group.id_, e.what());
-    fail(group, Status(TUTTI_ERR_INTERNAL), Group::kNobody);
-  } catch (...) {
-    fail(group, Status(TUTTI_ERR_INTERNAL), Group::kNobody);
-  }
-}
-
-bool Engine::advance_queues(Group& group) {
-  bool moved = false;
-  const auto finish_one = [this](Operation& operation, Status status) { finish(operation, std::move(status)); };
-  while (Operation* operation = group.head_) {
-    if (!operation->begun_) {
-      if (Status begun = operation->begin(group.calls_.open(group.collectives_ended_ + 1)); !begun.ok()) {
-        fail(group, std::move(begun), Group::kNobody);
-        return true;
-      }
-      operation->begun_ = true;
-    }
-    const Execution::Outcome outcome = operation->advance(moved);
-    if (outcome == Execution::Outcome::blocked) break;
-    if (outcome == Execution::Outcome::failed) {
-      handle_events();  // the transport may have said more about it
-      if (!group.failed_.load(std::memory_order_relaxed) && !inquire(group, *operation))
-        fail(group, operation->failure(), operation->culprit());
-      return true;
-    }
-    group.head_ = operation->next_;
-    if (!group.head_) group.tail_ = nullptr;
-    ++group.collectives_ended_;
-    group.asked_at_ns_ = 0;
-    moved = true;
-    finish(*operation, Status());
-  }
-  if (!group.messages_.idle()) {
-    group.messages_.advance(moved, finish_one);
-    if (!group.messages_.broken().ok()) {
-      handle_events();
-      fail(group, group.messages_.broken(), group.messages_.culprit());
-      return true;
-    }
-  }
-  if (!group.head_ && group.messages_.idle()) deactivate(group);
-  return moved;
-}
-
-void Engine::finish(Operation& operation, Status status) noexcept {
-  completed_some_ = true;
-  ++counters_.operations;
-  operation.complete(std::move(status));
-}
-
-void Engine::activate(Group& group) noexcept {
-  if (group.active_) return;
-  group.active_ = true;
-  active_.push_back(&group);  // add() has made room
-}
-
-void Engine::deactivate(Group& group) noexcept {
-  if (!group.active_) return;
-  group.active_ = false;
-  if (active_.back() == &group)
-    active_.pop_back();
-  else
-    active_.erase(std::find(active_.begin(), active_.end(), &group));
-}
-
-Deadline Engine::earliest_deadline() const {
-  Deadline earliest;
-  for (const Group* group : active_) {
-    for (const Operation* operation = group->head_; operation; operation = operation->next_)
-      earliest.at_ns = std::min(earliest.at_ns, operation->deadline_.at_ns);
-    if (!group->messages_.idle()) earliest.at_ns = std::min(earliest.at_ns, group->messages_.earliest_deadline().at_ns);
-  }
-  return earliest;
 }
 
 }  // namespace tutti

@@ -43,14 +43,19 @@ class Communicator {
   /// Likewise; bind gives the message its arguments.
   template <class Bind>
   Result<Request*> prepare_message(Bind&& bind, bool persistent = false);
-  void start(Request& request) { context_->engine().submit(group_, request.operation()); }
+  void start(Request& request) {
+    if (request.is_collective()) {
+      context_->engine().submit(group_, request.call());
+    } else {
+      context_->engine().submit(group_, request.operation());
+    }
+  }
   bool failed() const noexcept { return group_.failed(); }
   Status failure() const noexcept { return group_.failure(); }
   /// A persistent call of this communicator that is not running.
   void start_again(Request& request) {
-    Operation& operation = request.operation();
-    operation.reset(deadline());  // its plan and arguments stay bound
-    context_->engine().submit(group_, operation);
+    request.operation().reset(deadline());  // its plan and arguments stay bound
+    start(request);
   }
   /// A group of this communicator that is not running.
   Result<Request*> launch(const std::shared_ptr<CallGroup>& group);

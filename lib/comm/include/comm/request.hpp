@@ -93,6 +93,7 @@ class CheckedCall : public CollectiveCall {
   Execution::Outcome advance(bool& moved) override;
   Status failure() const override;
   const NoticeCall* disputed() const noexcept override { return disputed_[0].sequence == 0 ? nullptr : disputed_; }
+  bool waits_for_slots() const noexcept override { return !comparing() && CollectiveCall::waits_for_slots(); }
   uint32_t culprit() const override { return comparing() ? exchange_.culprit() : CollectiveCall::culprit(); }
   uint32_t foreign_mark() const override { return comparing() ? exchange_.foreign_mark() : CollectiveCall::foreign_mark(); }
   std::vector<uint32_t> waiting_for() const override {
@@ -151,6 +152,8 @@ class Request {
   /// What it stands for: the last that it became.
   Operation& operation() noexcept { return *operation_; }
   const CollectiveArguments& arguments() noexcept { return call().arguments_; }
+  /// A collective by itself.
+  bool is_collective() const noexcept { return operation_ == &collective || operation_ == &checked; }
   CollectiveCall& call() noexcept { return is_checked ? checked : collective; }
   uint64_t kept_bytes() noexcept { return collective.staging().kept_bytes() + checked.staging().kept_bytes(); }
   /// Back into the pool. May end the context, if the caller holds no communicator of it.

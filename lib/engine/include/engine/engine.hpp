@@ -90,10 +90,12 @@ class Engine {
   void remove(Group& group);
   /// Hands an operation over. Never waits. group: a registered one.
   void submit(Group& group, Operation& operation);
+  void submit(Group& group, CollectiveOperation& operation);
   /// Returns when it is done; drives the engine meanwhile, or sleeps while another thread does.
   void wait(Operation& operation);
   /// submit and wait.
   void run(Group& group, Operation& operation);
+  void run(Group& group, CollectiveOperation& operation);
   /// Likewise with two at once.
   void run_both(Group& group, Operation& first, Operation& second);
   /// Ends a receive that was submitted and has met no message with TUTTI_ERR_CANCELLED; leaves any other as it is.
@@ -152,6 +154,7 @@ class Engine {
     NoticeCall last_call;
   };
 
+  bool run_alone(Group& group, CollectiveOperation& operation, uint32_t most_polls) noexcept;
   bool take_role() noexcept;
   bool try_drive() noexcept;
   void leave_role() noexcept;
@@ -196,7 +199,10 @@ class Engine {
   static Notice failure_notice(const Group& group);
   void activate(Group& group) noexcept;
   void deactivate(Group& group) noexcept;
+  void handle_failed(Group& group, Operation& operation) noexcept;
   void finish(Operation& operation, Status status) noexcept;
+  /// For who drives, as all that writes it is: no locked instruction.
+  void count_drive() noexcept { generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
   void tell(uint32_t peer, const Notice& notice);
   void flood(Group& group, const Notice& notice);
   void send_notices() noexcept;
@@ -210,6 +216,7 @@ class Engine {
 
   Fabric& fabric_;
   EngineOptions options_;
+  uint32_t polls_of_slots_;
   int event_fd_ = -1;  // epoll: the transports' descriptors, kick_fd_ and timer_fd_
   int kick_fd_ = -1;
   int timer_fd_ = -1;  // only for who does not see when to call again

@@ -26,6 +26,8 @@ class Execution {
   /// the communicator's channels must be closed before the caller's buffers are given back.
   Outcome advance(bool& moved);
   const Status& status() const noexcept { return status_; }
+  /// Transfers that are posted and not completed.
+  uint32_t outstanding() const noexcept { return outstanding_; }
   /// World rank at the other end of what failed; UINT32_MAX if it was no peer.
   uint32_t culprit() const noexcept { return culprit_; }
   /// The mark of the message whose mark or length was wrong.

@@ -81,8 +81,15 @@ class Operation {
   /// The last touch: the owner may free the operation as soon as it is told.
   void complete(Status status) noexcept {
     result_ = std::move(status);
+    complete_well();
+  }
+
+  /// Likewise without an error, as reset() has left it.
+  void complete_well() noexcept {
     if (state_.exchange(kDone, std::memory_order_seq_cst) == kOrphaned) recycle();
   }
+  /// Likewise for who drives the engine for its own operation's sake: nobody else looks at it, nor gives it up.
+  void complete_here() noexcept { state_.store(kDone, std::memory_order_relaxed); }
 
   std::atomic<uint8_t> state_{kPending};
   bool begun_ = false;
@@ -119,6 +126,8 @@ class CollectiveOperation : public Operation {
     execution_.start_again(enter(record), input, output, count);
   }
   Execution::Outcome advance(bool& moved) override { return execution_.advance(moved); }
+  /// While it is blocked: for nothing that takes more than a look at memory.
+  virtual bool waits_for_slots() const noexcept { return execution_.outstanding() == 0; }
   Status failure() const override { return execution_.status(); }
   uint32_t culprit() const override { return execution_.culprit(); }
   uint32_t foreign_mark() const override { return execution_.foreign_mark(); }

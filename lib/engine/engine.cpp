@@ -186,16 +186,8 @@ void Engine::enqueue(Operation& operation) noexcept {
   submitted_count_.fetch_add(1, std::memory_order_seq_cst);
 }
 
-void Engine::submit(Group& group, Operation& operation) {
-  operation.group_ = &group;
-  if (try_drive()) {
-    count_drive();
-    accept_submitted();  // calls keep their order
-    accept(operation);
-    pump(false);
-    stop_driving();
-    return;
-  }
+/// For whoever found somebody else driving.
+void Engine::leave_in_queue(Operation& operation) noexcept {
   enqueue(operation);
   if (try_drive()) {
     pump(false);
@@ -205,11 +197,28 @@ void Engine::submit(Group& group, Operation& operation) {
   }
 }
 
-/// The usual call, with nothing else going on: passes by the queues as long as it does not wait, or waits for slots, which are
+/// Drives for the operation, behind all that was submitted before: calls keep their order. False: somebody else drives, and has
+/// it in the queue.
+[[gnu::always_inline]] inline bool Engine::drive_for(Group& group, Operation& operation) noexcept {
+  operation.group_ = &group;
+  if (!try_drive()) {
+    leave_in_queue(operation);
+    return false;
+  }
+  count_drive();
+  accept_submitted();
+  return true;
+}
+
+/// Nothing else is going on, and what is called may begin.
+inline bool Engine::is_alone(const Group& group) const noexcept {
+  return active_.empty() && !group.failed_.load(std::memory_order_relaxed);
+}
+
+/// The usual call, if it is alone: passes by the queues as long as it does not wait, or waits for slots, which are
 /// memory to look at, so often. True: it has ended, and is to be completed. False: it has been accepted, begun or not, for it has
 /// to wait, or has failed.
 [[gnu::always_inline]] inline bool Engine::run_alone(Group& group, CollectiveOperation& operation, uint32_t most_polls) noexcept {
-  count_drive();
   Execution::Outcome outcome = Execution::Outcome::blocked;
   try {
     if (Status begun = operation.begin(group.calls_.open(group.collectives_ended_ + 1)); !begun.ok()) {
@@ -240,28 +249,40 @@ void Engine::submit(Group& group, Operation& operation) {
   return true;
 }
 
-void Engine::run(Group& group, Operation& operation) {
-  if (!try_drive()) {
-    submit(group, operation);
-    wait(operation);
-    return;
-  }
-  operation.group_ = &group;
-  accept_submitted();
+void Engine::submit(Group& group, Operation& operation) {
+  if (!drive_for(group, operation)) return;
   accept(operation);
-  drive_until(&operation);
+  pump(false);
   stop_driving();
 }
 
+void Engine::submit(Group& group, CollectiveOperation& operation) {
+  if (!drive_for(group, operation)) return;
+  if (!is_alone(group)) {
+    accept(operation);
+    pump(false);
+  } else if (run_alone(group, operation, 0)) {
+    operation.complete_well();
+  }
+  stop_driving();
+}
+
+void Engine::run(Group& group, Operation& operation) {
+  if (drive_for(group, operation)) {
+    accept(operation);
+    drive_until(&operation);
+    stop_driving();
+  } else {
+    wait(operation);
+  }
+}
+
 void Engine::run(Group& group, CollectiveOperation& operation) {
-  if (!try_drive()) {
-    submit(group, operation);
+  if (!drive_for(group, operation)) {
     wait(operation);
     return;
   }
-  operation.group_ = &group;
-  accept_submitted();
-  const bool alone = active_.empty() && !group.failed_.load(std::memory_order_relaxed);
+  const bool alone = is_alone(group);
   if (alone && run_alone(group, operation, polls_of_slots_)) {
     operation.complete_here();
   } else {
@@ -271,36 +292,15 @@ void Engine::run(Group& group, CollectiveOperation& operation) {
   stop_driving();
 }
 
-void Engine::submit(Group& group, CollectiveOperation& operation) {
-  if (!try_drive()) {
-    submit(group, static_cast<Operation&>(operation));
-    return;
-  }
-  operation.group_ = &group;
-  accept_submitted();
-  if (!active_.empty() || group.failed_.load(std::memory_order_relaxed)) {
-    count_drive();
-    accept(operation);
-    pump(false);
-  } else if (run_alone(group, operation, 0)) {
-    operation.complete_well();
-  } else {
-    pump(false);
-  }
-  stop_driving();
-}
-
 void Engine::run_both(Group& group, Operation& first, Operation& second) {
-  if (try_drive()) {
-    first.group_ = second.group_ = &group;
-    accept_submitted();
+  if (drive_for(group, first)) {
+    second.group_ = &group;
     accept(first);
     accept(second);
     drive_until(&first);
     drive_until(&second);
     stop_driving();
   } else {
-    submit(group, first);
     submit(group, second);
   }
   wait(first);

@@ -21,13 +21,50 @@ class Lacking(PeerError):
     """The library has no such collective, and goes on."""
 
 
+def new_folder():
+    """Where a job's processes find what they share: in memory, if there is such a file system."""
+    return pathlib.Path(tempfile.mkdtemp(prefix="tutti-peers.", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+
+
+def launch(name, ranks, launcher, line, variables, log):
+    """[subprocess.Popen]: the launcher, or every rank where there is none. PeerError, with nothing left, if one cannot start."""
+    line = [word.replace("{ranks}", str(ranks)) for word in launcher] + line
+    processes = []
+    for rank in range(1 if launcher else ranks):
+        own = {} if launcher else {"PEERS_RANK": str(rank), "PEERS_RANKS": str(ranks)}
+        try:
+            processes.append(subprocess.Popen(line, env={**os.environ, **variables, **own}, stdin=subprocess.DEVNULL, stdout=log,
+                                              stderr=log, start_new_session=True))
+        except OSError as error:
+            end(processes)
+            raise PeerError(f"{name}: {line[0]}: {error.strerror}") from error
+    return processes
+
+
+def end(processes):
+    """Ends launched processes and all that they have started."""
+    for process in processes:
+        for wanted in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(process.pid, wanted)
+                process.wait(3)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                pass
+
+
+def first_words(log):
+    """The first lines that say something."""
+    log.seek(0)
+    lines = [line for line in log.read().decode(errors="replace").splitlines() if line.strip(" -")]
+    return "; ".join(lines[:3])
+
+
 class Resident:
     """Started by start(); alive when wait_ready() has returned."""
 
     def __init__(self, name, ranks, cpus, program, launcher, environment, argument=""):
         self.name, self.ranks, self.version = name, ranks, ""
-        base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tutti-peers.", dir=base))
+        self.folder = new_folder()
         self.commands = []
         for rank in range(ranks):
             os.mkfifo(self.folder / f"rank-{rank}")
@@ -37,22 +74,16 @@ class Resident:
         (self.folder / "board").write_bytes(bytes(4096))
         self.answers = os.open(self.folder / "answers", os.O_RDWR | os.O_NONBLOCK)  # also for writing: no end of file between ranks
         self.unread, self.processes = b"", []
-        variables = {**os.environ, **environment, "PEERS_FOLDER": str(self.folder), "PEERS_CPUS": ",".join(map(str, cpus))}
-        line = [word.replace("{ranks}", str(ranks)) for word in launcher] + [program] + ([argument] if argument else [])
+        variables = {**environment, "PEERS_FOLDER": str(self.folder), "PEERS_CPUS": ",".join(map(str, cpus))}
         self.log = open(self.folder / "log", "w+b")
-        for rank in range(1 if launcher else ranks):
-            own = {} if launcher else {"PEERS_RANK": str(rank), "PEERS_RANKS": str(ranks)}
-            try:
-                self.processes.append(subprocess.Popen(line, env={**variables, **own}, stdin=subprocess.DEVNULL, stdout=self.log,
-                                                       stderr=self.log, start_new_session=True))
-            except OSError as error:
-                self.stop()
-                raise PeerError(f"{name}: {line[0]}: {error.strerror}") from error
+        try:
+            self.processes = launch(name, ranks, launcher, [program] + ([argument] if argument else []), variables, self.log)
+        except PeerError:
+            self.stop()
+            raise
 
     def tail(self):
-        self.log.seek(0)
-        lines = [line for line in self.log.read().decode(errors="replace").splitlines() if line.strip(" -")]
-        return "; ".join(lines[:3]) or "it printed nothing"
+        return first_words(self.log) or "it printed nothing"
 
     def gather(self, timeout_s):
         """One line of each rank."""
@@ -101,12 +132,7 @@ class Resident:
                 process.wait(max(0.01, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 pass
-            for wanted in (signal.SIGTERM, signal.SIGKILL):
-                try:
-                    os.killpg(process.pid, wanted)
-                    process.wait(3)
-                except (ProcessLookupError, subprocess.TimeoutExpired):
-                    pass
+        end(self.processes)
         self.processes = []
         if self.answers is not None:
             os.close(self.answers)

@@ -3,16 +3,12 @@
 """How long a job takes that only starts: launcher, joining, one barrier, end. All contenders in turn, round after round."""
 
 import dataclasses
-import os
 import shutil
-import signal
 import statistics
 import subprocess
-import tempfile
 import time
 
-from . import pairing
-from .resident import PeerError
+from . import pairing, resident
 from .session import TuttiError
 
 TIMEOUT_S = 120
@@ -42,34 +38,24 @@ def one_of_each(contenders):
 
 def start_once(contender, ranks):
     """Milliseconds from before the launcher's start to its end. PeerError if it fails or hangs; nothing of it lives on."""
-    folder = tempfile.mkdtemp(prefix="tutti-peers.", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
-    line = [word.replace("{ranks}", str(ranks)) for word in contender.command] + [contender.binary]
-    line += ([contender.argument] if contender.argument else []) + ["start"]
-    variables = {**os.environ, **contender.environment, "PEERS_FOLDER": folder}
+    folder = resident.new_folder()
+    line = [contender.binary] + ([contender.argument] if contender.argument else []) + ["start"]
     processes = []
     try:
-        with open(os.path.join(folder, "log"), "w+b") as log:
+        with open(folder / "log", "w+b") as log:
             begin = time.monotonic()
-            for rank in range(1 if contender.command else ranks):
-                own = {} if contender.command else {"PEERS_RANK": str(rank), "PEERS_RANKS": str(ranks)}
-                processes.append(subprocess.Popen(line, env={**variables, **own}, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                  start_new_session=True))
+            processes = resident.launch(contender.name, ranks, contender.command, line,
+                                        {**contender.environment, "PEERS_FOLDER": str(folder)}, log)
             codes = [process.wait(max(0.01, begin + TIMEOUT_S - time.monotonic())) for process in processes]
             took_ms = (time.monotonic() - begin) * 1e3
             if any(codes):
-                log.seek(0)
-                words = "; ".join([text for text in log.read().decode(errors="replace").splitlines() if text.strip(" -")][:3])
-                raise PeerError(f"{contender.name}, {ranks} ranks: did not start: {words or f'exit code {max(codes)}'}")
+                words = resident.first_words(log) or f"exit code {max(codes)}"
+                raise resident.PeerError(f"{contender.name}, {ranks} ranks: did not start: {words}")
             return took_ms
     except subprocess.TimeoutExpired:
-        raise PeerError(f"{contender.name}, {ranks} ranks: still not ended after {TIMEOUT_S} s") from None
-    except OSError as error:
-        raise PeerError(f"{contender.name}: {line[0]}: {error.strerror}") from error
+        raise resident.PeerError(f"{contender.name}, {ranks} ranks: still not ended after {TIMEOUT_S} s") from None
     finally:
-        for process in processes:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        resident.end(processes)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -84,7 +70,7 @@ def measure(contenders, ranks, rounds, start, say):
         for contender in order if number % 2 == 0 else order[::-1]:
             try:
                 times[contender.name].append(start(contender, ranks))
-            except PeerError as error:
+            except resident.PeerError as error:
                 if contender.name == "tutti":
                     raise TuttiError(str(error)) from error
                 say(f"without {contender.name}: {error}")

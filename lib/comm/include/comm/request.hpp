@@ -153,7 +153,7 @@ class Request {
   Operation& operation() noexcept { return *operation_; }
   const CollectiveArguments& arguments() noexcept { return call().arguments_; }
   /// A collective by itself.
-  bool is_collective() const noexcept { return operation_ == &collective || operation_ == &checked; }
+  bool is_collective() noexcept { return operation_ == &call(); }
   CollectiveCall& call() noexcept { return is_checked ? checked : collective; }
   uint64_t kept_bytes() noexcept { return collective.staging().kept_bytes() + checked.staging().kept_bytes(); }
   /// Back into the pool. May end the context, if the caller holds no communicator of it.

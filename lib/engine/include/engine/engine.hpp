@@ -154,6 +154,9 @@ class Engine {
     NoticeCall last_call;
   };
 
+  void leave_in_queue(Operation& operation) noexcept;
+  bool drive_for(Group& group, Operation& operation) noexcept;
+  bool is_alone(const Group& group) const noexcept;
   bool run_alone(Group& group, CollectiveOperation& operation, uint32_t most_polls) noexcept;
   bool take_role() noexcept;
   bool try_drive() noexcept;

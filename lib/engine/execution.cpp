@@ -40,7 +40,7 @@ void Execution::start_anew() { start(*plan_, Bindings(bindings_)); }
 void Execution::start_again(uint32_t mark, const void* input, void* output, uint64_t count) {
   if (count != bindings_.lengths.count) {
     bindings_.lengths.count = count;
-    bind();
+    if (plan_->bound_by_ != this || !plan_->bind_whole(count, bindings_.element_bytes)) bind();
   }
   bindings_.input = input;
   bindings_.output = output;

@@ -51,6 +51,7 @@ Result<std::unique_ptr<Plan>> Plan::create(Program program, ChannelSet& channels
   }
   plan->build_tables();
   plan->prepare_steps();
+  plan->find_most_whole_bytes();
   return plan;
 }
 
@@ -96,6 +97,19 @@ void Plan::bind(const Bindings& bindings) {
   for (size_t n = 0; n < bounds_.size(); ++n) bind_division(n, bindings);
   if (has_scratch_) bind_scratch(bindings.element_bytes);
   bind_steps(bindings.element_bytes);
+  bound_count_ = bindings.lengths.count;
+}
+
+/// In place of bind(), for a vector that moves as a whole and in one piece, as the one bound before: most short ones. False:
+/// bind() has to do it.
+bool Plan::bind_whole(uint64_t count, uint32_t element_bytes) noexcept {
+  if (element_bytes != bound_element_bytes_ || count == 0 || bound_count_ == 0) return false;
+  if (std::max(count, bound_count_) * element_bytes > most_whole_bytes_) return false;
+  for (Bounds& bounds : bounds_) bounds.quotient = count;
+  for (BoundStep& step : bound_steps_)
+    if (!step.signals) step.length = count;
+  bound_count_ = count;
+  return true;
 }
 
 /// What no call's lengths change.
@@ -124,6 +138,19 @@ void Plan::prepare_steps() {
       }
     }
   }
+}
+
+/// Whether the program never divides the vector, and up to which length it then goes round once.
+void Plan::find_most_whole_bytes() {
+  if (has_scratch_ || program_.lanes.empty()) return;
+  const auto is_whole = [](const Division& division) { return division.cut == Cut::even && division.parts == 1; };
+  const auto has_all = [](const ProgramOperand& operand) {
+    return operand.division == ProgramOperand::kNoData || (operand.first == 0 && operand.last == 1);
+  };
+  if (!std::all_of(program_.divisions.begin(), program_.divisions.end(), is_whole)) return;
+  if (!std::all_of(program_.operands.begin(), program_.operands.end(), has_all)) return;
+  most_whole_bytes_ = UINT64_MAX;
+  for (const ProgramLane& lane : program_.lanes) most_whole_bytes_ = std::min<uint64_t>(most_whole_bytes_, lane.segment_bytes);
 }
 
 /// What the size of an element decides: it seldom changes.

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The Tutti authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * calls blocking|persistent COUNT: so many allreduces of 8 bytes in a job of one rank, for a tool that counts instructions. */
+ * calls blocking|changing|persistent COUNT: so many allreduces of 8 bytes in a job of one rank, for a tool that counts
+ * instructions. changing: every other one is of 16 bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,15 +18,16 @@ static void must(tutti_status_t status) {
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const long count = atol(argv[2]);
-  double in = 1;
-  double out = 0;
+  double in[2] = {1, 1};
+  double out[2] = {0, 0};
   tutti_comm_t comm = NULL;
   must(tutti_comm_create(NULL, &comm));
-  if (strcmp(argv[1], "blocking") == 0) {
-    for (long i = 0; i < count; ++i) must(tutti_allreduce(comm, &in, &out, 1, TUTTI_FLOAT64, TUTTI_SUM));
+  if (strcmp(argv[1], "persistent") != 0) {
+    const uint64_t more = strcmp(argv[1], "changing") == 0;
+    for (long i = 0; i < count; ++i) must(tutti_allreduce(comm, in, out, 1 + ((uint64_t)i & more), TUTTI_FLOAT64, TUTTI_SUM));
   } else {
     tutti_request_t request = NULL;
-    must(tutti_allreduce_init(comm, &in, &out, 1, TUTTI_FLOAT64, TUTTI_SUM, &request));
+    must(tutti_allreduce_init(comm, in, out, 1, TUTTI_FLOAT64, TUTTI_SUM, &request));
     for (long i = 0; i < count; ++i) {
       must(tutti_start(request));
       must(tutti_wait(&request));
@@ -33,5 +35,5 @@ int main(int argc, char** argv) {
     must(tutti_request_free(&request));
   }
   must(tutti_comm_destroy(comm));
-  return out == in ? 0 : 1;
+  return out[0] == in[0] ? 0 : 1;
 }

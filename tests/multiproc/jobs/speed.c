@@ -103,6 +103,12 @@ static int compare_counts(const void* a, const void* b) {
   return x < y ? -1 : x > y;
 }
 
+static int compare_doubles(const void* a, const void* b) {
+  const double x = *(const double*)a;
+  const double y = *(const double*)b;
+  return x < y ? -1 : x > y;
+}
+
 static double time_counts(tutti_comm_t comm, const uint32_t* counts, size_t calls, float* values) {
   must(tutti_barrier(comm), "barrier");
   const double start = now_s();
@@ -111,8 +117,8 @@ static double time_counts(tutti_comm_t comm, const uint32_t* counts, size_t call
   return now_s() - start;
 }
 
-/* counts CALLS: allreduces of random counts 1..512 and of the same counts sorted, several times in turn. Rank 0 prints the best
- * time of each. */
+/* counts CALLS: allreduces of random counts 1..512 and of the same counts sorted, many times in turn. Rank 0 prints the
+ * median of the turns' ratios: the machine's pace changes, but seldom within a turn. */
 int run_counts(int argc, char** argv) {
   if (argc != 1) return 2;
   const size_t calls = (size_t)atol(argv[0]);
@@ -127,15 +133,14 @@ int run_counts(int argc, char** argv) {
   }
   memcpy(sorted_counts, random_counts, calls * sizeof(uint32_t));
   qsort(sorted_counts, calls, sizeof(uint32_t), compare_counts);
-  double best_random = 1e9;
-  double best_sorted = 1e9;
-  for (int round = 0; round < 5; ++round) {
+  enum { turns = 61 };
+  double ratios[turns];
+  for (int turn = 0; turn < turns; ++turn) {
     const double mixed = time_counts(comm, random_counts, calls, values);
-    const double ordered = time_counts(comm, sorted_counts, calls, values);
-    if (mixed < best_random) best_random = mixed;
-    if (ordered < best_sorted) best_sorted = ordered;
+    ratios[turn] = mixed / time_counts(comm, sorted_counts, calls, values);
   }
-  if (rank_of(comm) == 0) printf("random %.4f sorted %.4f\n", best_random, best_sorted);
+  qsort(ratios, turns, sizeof ratios[0], compare_doubles);
+  if (rank_of(comm) == 0) printf("ratio %.3f quarters %.3f %.3f\n", ratios[turns / 2], ratios[turns / 4], ratios[3 * turns / 4]);
   free(random_counts);
   free(sorted_counts);
   must(tutti_comm_destroy(comm), "destroy");

@@ -61,9 +61,8 @@ def a_computing_rank_does_not_hold_up_its_peers(bench):
 
 def random_counts_cost_no_more_than_sorted_ones(bench):
     result = job(bench, 2, "counts", "10000")
-    random_s, sorted_s = number(result, "random"), number(result, "sorted")
-    print(f"    random {random_s} s, sorted {sorted_s} s, ratio {random_s / sorted_s:.2f}")
-    expect(random_s <= 1.2 * sorted_s, result)
+    print(f"    {result.out.strip()}")
+    expect(number(result, "ratio") <= 1.2, result)
 
 
 def a_large_allreduce_advances_without_calls(bench):

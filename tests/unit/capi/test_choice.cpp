@@ -16,13 +16,13 @@ namespace {
 constexpr uint64_t kCount = 1000;
 
 /// Sums numbers that all ranks can check to the last bit.
-void check_sum(tutti_comm_t comm, int rank, int size, Complaints& complaints, const std::string& what) {
+void check_sum(tutti_comm_t comm, int rank, int size, Complaints& complaints, const std::string& what, uint64_t count = kCount) {
   std::vector<int32_t> own(kCount);
   std::iota(own.begin(), own.end(), rank * 1000);
   std::vector<int32_t> sum(kCount, -1);
-  complaints.expect_status(tutti_allreduce(comm, own.data(), sum.data(), kCount, TUTTI_INT32, TUTTI_SUM), TUTTI_OK, what);
+  complaints.expect_status(tutti_allreduce(comm, own.data(), sum.data(), count, TUTTI_INT32, TUTTI_SUM), TUTTI_OK, what);
   for (uint64_t n = 0; n < kCount; ++n) {
-    const auto wanted = static_cast<int32_t>(n) * size + 1000 * (size * (size - 1) / 2);
+    const auto wanted = n < count ? static_cast<int32_t>(n) * size + 1000 * (size * (size - 1) / 2) : -1;
     if (sum[n] == wanted) continue;
     complaints.expect(false, what + ": element " + std::to_string(n) + " is " + std::to_string(sum[n]));
     return;
@@ -41,6 +41,18 @@ TEST_CASE("an algorithm can be forced on a communicator, again and again") {
         check_sum(comm, rank, 3, complaints, algorithm);
         check_sum(comm, rank, 3, complaints, algorithm);
       }
+    }
+  });
+  CHECK(faults == "");
+}
+
+TEST_CASE("one plan serves lengths in any order, of one piece, of several and of none") {
+  const std::string faults = run_ranks(3, {}, [](tutti_comm_t comm, int rank, Complaints& complaints) {
+    for (const char* algorithm :
+         {"flat:segment_bytes=1K", "tree:segment_bytes=1K", "recursive_doubling:segment_bytes=1K", "direct"}) {
+      complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", algorithm), TUTTI_OK, algorithm);
+      for (const uint64_t count : {1, 7, 256, 257, 1000, 256, 1000, 2, 0, 3, 0, 1000, 0, 255, 1})
+        check_sum(comm, rank, 3, complaints, algorithm + (" of " + std::to_string(count)), count);
     }
   });
   CHECK(faults == "");
@@ -68,14 +80,15 @@ TEST_CASE("what calls use can be asked for") {
   const std::string faults = run_ranks(3, {}, [](tutti_comm_t comm, int, Complaints& complaints) {
     const auto used = [&](const char* collective, uint64_t bytes) {
       char text[256] = "";
-      complaints.expect_status(
-          tutti_comm_get_algorithm(comm, collective, bytes, TUTTI_FLOAT32, TUTTI_SUM, text, sizeof text), TUTTI_OK, collective);
+      complaints.expect_status(tutti_comm_get_algorithm(comm, collective, bytes, TUTTI_FLOAT32, TUTTI_SUM, text, sizeof text),
+                               TUTTI_OK, collective);
       return std::string(text);
     };
     complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", "ring:segment_bytes=16K"), TUTTI_OK, "ring");
     complaints.expect(used("allreduce", 1000) == "ring:segment_bytes=16K,channels=1", used("allreduce", 1000));
     complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", ""), TUTTI_OK, "free");
-    complaints.expect(used("allreduce", 8) != used("allreduce", 64 << 20), "the same for 8 bytes and 64 MiB: " + used("allreduce", 8));
+    complaints.expect(used("allreduce", 8) != used("allreduce", 64 << 20),
+                      "the same for 8 bytes and 64 MiB: " + used("allreduce", 8));
     complaints.expect(!used("barrier", 0).empty() && !used("alltoall", 12).empty(), "nothing for a barrier or an alltoall");
 
     char text[4] = "";

@@ -133,9 +133,11 @@ class Plan {
   void build_tables();
   void note_extent(LoopTable& table, const ProgramOperand& operand);
   void bind(const Bindings& bindings);
+  bool bind_whole(uint64_t count, uint32_t element_bytes) noexcept;
   void bind_scratch(uint64_t element_bytes);
   void bind_division(size_t index, const Bindings& bindings);
   void prepare_steps();
+  void find_most_whole_bytes();
   void bind_chunks(uint32_t element_bytes);
   void bind_steps(uint32_t element_bytes);
   uint64_t longest(const LoopTable& table) const noexcept;
@@ -161,6 +163,8 @@ class Plan {
   std::vector<BoundOperand> bound_operands_;
   std::vector<uint32_t> local_operands_;  // those with data
   uint32_t bound_element_bytes_ = 0;
+  uint64_t bound_count_ = 0;
+  uint64_t most_whole_bytes_ = 0;  // with so few, a program that never divides the vector goes round once; 0: it does divide it
   const Execution* bound_by_ = nullptr;  // whose lengths they are, where no arrays say more
   bool by_table_ = false;                // of the running call: some bounds are tables
   bool placed_ = false;                  // likewise: a buffer of the caller's is not in one piece

@@ -51,7 +51,7 @@ TEST_CASE("one plan serves lengths in any order, of one piece, of several and of
     for (const char* algorithm :
          {"flat:segment_bytes=1K", "tree:segment_bytes=1K", "recursive_doubling:segment_bytes=1K", "direct"}) {
       complaints.expect_status(tutti_comm_set_algorithm(comm, "allreduce", algorithm), TUTTI_OK, algorithm);
-      for (const uint64_t count : {1, 7, 256, 257, 1000, 256, 1000, 2, 0, 3, 0, 1000, 0, 255, 1})
+      for (const uint64_t count : {1u, 7u, 256u, 257u, 1000u, 256u, 1000u, 2u, 0u, 3u, 0u, 1000u, 0u, 255u, 1u})
         check_sum(comm, rank, 3, complaints, algorithm + (" of " + std::to_string(count)), count);
     }
   });
